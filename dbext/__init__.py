@@ -1,0 +1,3 @@
+"""Differentially private continual releases over dynamic PostgreSQL tables."""
+
+__version__ = "0.1.0"

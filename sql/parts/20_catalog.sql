@@ -1,0 +1,222 @@
+-- The catalog: what is tracked, promised, sealed, released and spent. Everything here is private to dbext_owner;
+-- views in schema dbext show the public part. Tables are referenced by name, so that dump and restore carry them.
+
+CREATE TABLE dbext_private.runtime (
+    python_path    text NOT NULL,
+    second_session text NOT NULL
+);
+COMMENT ON TABLE dbext_private.runtime IS
+    'Where this server finds the Python packages and how a session reaches its own database. Only a superuser may change it; never dumped.';
+INSERT INTO dbext_private.runtime (python_path, second_session) VALUES (@python_path@, @second_session@);
+
+CREATE TABLE dbext_private.cluster_identity (
+    only_row          boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    system_identifier text NOT NULL,
+    database_oid      oid  NOT NULL,
+    timeline          text NOT NULL
+);
+COMMENT ON TABLE dbext_private.cluster_identity IS
+    'The cluster, database and timeline in which the stored snapshots mean something; a seal elsewhere is refused.';
+
+CREATE TABLE dbext_private.budget (
+    budget_id  integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name       text NOT NULL CONSTRAINT budget_name_key UNIQUE,
+    epsilon    numeric NOT NULL CONSTRAINT budget_epsilon_positive CHECK (epsilon > 0),
+    delta      numeric NOT NULL CONSTRAINT budget_delta_range CHECK (delta >= 0 AND delta < 1),
+    revision   bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
+);
+COMMENT ON TABLE dbext_private.budget IS
+    'Named budgets. Whoever charges one updates its row (revision) first and reads the ledger in a later statement.';
+
+CREATE TABLE dbext_private.tracked_table (
+    table_id              integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    schema_name           text NOT NULL,
+    table_name            text NOT NULL,
+    relation              oid NOT NULL,
+    budget_id             integer REFERENCES dbext_private.budget,
+    tick_kind             text NOT NULL CONSTRAINT tick_kind_known CHECK (tick_kind IN ('fixed', 'day', 'month')),
+    tick_size             bigint NOT NULL CONSTRAINT tick_size_positive CHECK (tick_size > 0),
+    time_zone             text NOT NULL,
+    first_tick            bigint NOT NULL,
+    tracked               boolean NOT NULL DEFAULT true,
+    sealed_unconstrained  boolean NOT NULL DEFAULT false,
+    tracked_at            timestamptz NOT NULL,
+    CONSTRAINT tracked_table_name_key UNIQUE (schema_name, table_name)
+);
+COMMENT ON TABLE dbext_private.tracked_table IS 'Tables whose mutations are captured, with their tick.';
+COMMENT ON COLUMN dbext_private.tracked_table.relation IS 'OID at the last dp_track; advisory, names decide';
+COMMENT ON COLUMN dbext_private.tracked_table.tick_size IS 'Days, months or (kind fixed) microseconds in one tick';
+COMMENT ON COLUMN dbext_private.tracked_table.first_tick IS 'Tick that holds the baseline';
+COMMENT ON COLUMN dbext_private.tracked_table.sealed_unconstrained IS
+    'Entries were admitted before any constraint existed: the accountant counts an unconstrained type';
+
+CREATE TABLE dbext_private.tracked_column (
+    table_id         integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
+    position         integer NOT NULL,
+    column_name      text NOT NULL,
+    attribute_number smallint NOT NULL,
+    type_name        text NOT NULL,
+    is_unit          boolean NOT NULL,
+    PRIMARY KEY (table_id, position)
+);
+COMMENT ON TABLE dbext_private.tracked_column IS
+    'Tracked columns; position numbers the columns key_<position>, old_<position>, new_<position>, image_<position> of the run-time tables.';
+
+CREATE TABLE dbext_private.entry_type (
+    table_id              integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
+    type_no               integer NOT NULL CONSTRAINT entry_type_number_positive CHECK (type_no > 0),
+    name                  text NOT NULL,
+    applies_to            jsonb,
+    applies_to_text       text,
+    max_mutations         integer CONSTRAINT entry_type_mutations_positive CHECK (max_mutations >= 1),
+    active_within         bigint CONSTRAINT entry_type_within_not_negative CHECK (active_within >= 0),
+    at_limit              text NOT NULL CONSTRAINT entry_type_at_limit_known CHECK (at_limit IN ('stay', 'leave')),
+    loosest_max_mutations integer,
+    loosest_active_within bigint,
+    PRIMARY KEY (table_id, type_no),
+    CONSTRAINT entry_type_name_key UNIQUE (table_id, name)
+);
+COMMENT ON TABLE dbext_private.entry_type IS
+    'Mutation constraints by entry type, in order of declaration; applies_to NULL is the default type. The loosest_* columns (NULL = no limit) are what the accountant counts with.';
+
+CREATE TABLE dbext_private.seal_head (
+    table_id integer PRIMARY KEY REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
+    tick     bigint NOT NULL,
+    boundary timestamptz NOT NULL,
+    snapshot pg_snapshot NOT NULL,
+    seal_no  bigint NOT NULL DEFAULT 0
+);
+COMMENT ON TABLE dbext_private.seal_head IS 'Last closed tick of each table, its boundary and the snapshot that closed it. Its row lock serialises seals.';
+
+CREATE TABLE dbext_private.seal (
+    table_id   integer NOT NULL,
+    seal_no    bigint NOT NULL,
+    first_tick bigint NOT NULL,
+    last_tick  bigint NOT NULL,
+    boundary   timestamptz NOT NULL,
+    snapshot   pg_snapshot NOT NULL,
+    sealed_at  timestamptz NOT NULL,
+    taken      bigint NOT NULL,
+    late       bigint NOT NULL,
+    mismatched bigint NOT NULL,
+    PRIMARY KEY (table_id, seal_no)
+);
+COMMENT ON TABLE dbext_private.seal IS 'Every seal pass; the row counts are for dbext_admin alone.';
+
+CREATE TABLE dbext_private.schema_event (
+    event_no    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    table_id    integer NOT NULL,
+    from_tick   bigint NOT NULL,
+    kind        text NOT NULL,
+    description text NOT NULL,
+    recorded_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+    CONSTRAINT schema_event_once UNIQUE (table_id, kind, description)
+);
+COMMENT ON TABLE dbext_private.schema_event IS
+    'Changes of a tracked table that break capture (trigger disabled, column or table dropped). They depend on the schema alone, so they are public.';
+
+CREATE TABLE dbext_private.public_column (
+    schema_name text NOT NULL,
+    table_name  text NOT NULL,
+    column_name text NOT NULL,
+    PRIMARY KEY (schema_name, table_name, column_name)
+);
+COMMENT ON TABLE dbext_private.public_column IS 'Columns that the DBA marked public: group keys may be read from them.';
+
+CREATE TABLE dbext_private.release (
+    release_id      integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name            text NOT NULL,
+    table_id        integer NOT NULL REFERENCES dbext_private.tracked_table,
+    declaration     text NOT NULL,
+    plan            jsonb NOT NULL,
+    state           text NOT NULL CONSTRAINT release_state_known CHECK (state IN ('active', 'finished', 'dropped')),
+    next_period     bigint NOT NULL DEFAULT 1,
+    summed_through  bigint NOT NULL,
+    last_error      text,
+    created_by      text NOT NULL,
+    created_at      timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
+);
+CREATE UNIQUE INDEX release_name_key ON dbext_private.release (name) WHERE state <> 'dropped';
+COMMENT ON TABLE dbext_private.release IS 'Declared releases. next_period is the first one not yet published; exact sums exist through tick summed_through.';
+
+CREATE TABLE dbext_private.release_key (
+    release_id integer NOT NULL REFERENCES dbext_private.release,
+    cell       integer NOT NULL,
+    key_values text[] NOT NULL,
+    PRIMARY KEY (release_id, cell)
+);
+COMMENT ON TABLE dbext_private.release_key IS 'Public group keys, frozen with the declaration; cell numbers start at 1.';
+
+CREATE TABLE dbext_private.tick_sum (
+    release_id integer NOT NULL REFERENCES dbext_private.release,
+    tick       bigint NOT NULL,
+    sums       bigint[] NOT NULL,
+    PRIMARY KEY (release_id, tick)
+);
+COMMENT ON TABLE dbext_private.tick_sum IS 'Exact effect of one tick on every cell, in order of cell. A tick without a row has no effect.';
+
+CREATE TABLE dbext_private.node (
+    release_id integer NOT NULL REFERENCES dbext_private.release,
+    node_no    bigint NOT NULL,
+    noisy      bigint[] NOT NULL,
+    CONSTRAINT node_drawn_once PRIMARY KEY (release_id, node_no)
+);
+COMMENT ON TABLE dbext_private.node IS 'Noisy nodes, one element per cell. The primary key makes a second draw impossible.';
+
+CREATE TABLE dbext_private.ledger (
+    ledger_no   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    budget_id   integer NOT NULL REFERENCES dbext_private.budget,
+    table_id    integer REFERENCES dbext_private.tracked_table,
+    release_id  integer,
+    question_id bigint,
+    kind        text NOT NULL CONSTRAINT ledger_kind_known CHECK (kind IN ('reserve', 'publish', 'return', 'question', 'budget')),
+    charges     jsonb NOT NULL,
+    epsilon     numeric NOT NULL,
+    recorded_by text NOT NULL,
+    recorded_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
+);
+CREATE INDEX ledger_budget ON dbext_private.ledger (budget_id);
+COMMENT ON TABLE dbext_private.ledger IS
+    'Append-only record of every charge. reserve: lifetime of a release; publish: periods of it that left; return: what remains charged after a drop; question: one answer; budget: a change of the budget itself.';
+
+CREATE TABLE dbext_private.question (
+    question_id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    table_id        integer NOT NULL REFERENCES dbext_private.tracked_table,
+    first_tick      bigint,
+    last_tick       bigint NOT NULL,
+    measure         text NOT NULL,
+    predicate       text NOT NULL,
+    epsilon         numeric NOT NULL,
+    answer          bigint NOT NULL,
+    noise           jsonb NOT NULL,
+    asked_by        text NOT NULL,
+    asked_at        timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
+);
+CREATE INDEX question_canonical ON dbext_private.question (table_id, last_tick, measure);
+COMMENT ON TABLE dbext_private.question IS
+    'Answers given once and remembered. first_tick NULL reaches back to the beginning; predicate is the canonical text ("" for none).';
+
+CREATE FUNCTION dbext_private.refuse_change() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION 'the ledger is append-only' USING ERRCODE = 'DP005';
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_change() IS 'Keeps the ledger append-only, whatever privileges say.';
+CREATE TRIGGER ledger_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dbext_private.ledger
+    FOR EACH STATEMENT EXECUTE FUNCTION dbext_private.refuse_change();
+
+-- Dump and restore carry the catalog (never the runtime row, which belongs to one server).
+DO $$
+DECLARE
+    relation text;
+BEGIN
+    FOREACH relation IN ARRAY ARRAY['cluster_identity', 'budget', 'tracked_table', 'tracked_column', 'entry_type', 'seal_head', 'seal',
+        'schema_event', 'public_column', 'release', 'release_key', 'tick_sum', 'node', 'ledger', 'question'] LOOP
+        PERFORM pg_catalog.pg_extension_config_dump(('dbext_private.' || relation)::pg_catalog.regclass, '');
+    END LOOP;
+    FOREACH relation IN ARRAY ARRAY['budget_budget_id_seq', 'tracked_table_table_id_seq', 'schema_event_event_no_seq',
+        'release_release_id_seq', 'ledger_ledger_no_seq', 'question_question_id_seq'] LOOP
+        PERFORM pg_catalog.pg_extension_config_dump(('dbext_private.' || relation)::pg_catalog.regclass, '');
+    END LOOP;
+END $$;
