@@ -1,0 +1,97 @@
+"""Finding the PostgreSQL installations of this machine. Standard library only."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbext.errors import NotSupported
+
+#: Major versions this release supports.
+SUPPORTED_MAJORS = range(14, 19)
+#: Folders in which distributions and the PostgreSQL project put pg_config.
+USUAL_FOLDERS = (
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/usr/local/pgsql/bin",
+    "/usr/local/bin",
+    "/opt/homebrew/opt/postgresql@*/bin",
+)
+
+
+@dataclass(frozen=True)
+class Installation:
+    """One installed PostgreSQL, as its pg_config describes it."""
+
+    major: int
+    pg_config: Path
+    bindir: Path
+    sharedir: Path
+    pkglibdir: Path
+
+    @property
+    def extension_folder(self) -> Path:
+        """Folder of control files and install scripts."""
+        return self.sharedir / "extension"
+
+    @property
+    def has_server(self) -> bool:
+        """Whether the server itself is here (a client package alone has pg_config too)."""
+        return (self.bindir / "postgres").exists() and (self.bindir / "initdb").exists()
+
+    @property
+    def has_plpython(self) -> bool:
+        """Whether PL/Python 3 can be created."""
+        library = any((self.pkglibdir / f"plpython3.{suffix}").exists() for suffix in ("so", "dylib"))
+        return library and (self.extension_folder / "plpython3u.control").exists()
+
+
+def describe(pg_config: Path) -> Installation | None:
+    """Ask one pg_config; None if it cannot be run or is not a supported major."""
+    keys = ("--version", "--bindir", "--sharedir", "--pkglibdir")
+    try:
+        done = subprocess.run([pg_config, *keys], capture_output=True, text=True, check=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version, bindir, sharedir, pkglibdir = done.stdout.splitlines()
+    major = re.match(r"PostgreSQL (\d+)", version)
+    if major is None or int(major[1]) not in SUPPORTED_MAJORS:
+        return None
+    return Installation(int(major[1]), pg_config, Path(bindir), Path(sharedir), Path(pkglibdir))
+
+
+def installations() -> list[Installation]:
+    """Return every supported installation, highest major first; `PG_CONFIG` and the PATH come before the usual folders."""
+    candidates = [os.environ.get("PG_CONFIG"), shutil.which("pg_config")]
+    for folder in USUAL_FOLDERS:
+        candidates += sorted(glob.glob(f"{folder}/pg_config"))
+    found: dict[Path, Installation] = {}
+    for candidate in filter(None, candidates):
+        if installation := describe(Path(candidate)):
+            found.setdefault(installation.bindir, installation)
+    return sorted(found.values(), key=lambda one: -one.major)
+
+
+def usable_installation() -> Installation:
+    """Return the highest installation with a server and PL/Python; `PG_CONFIG` in the environment decides alone."""
+    if chosen := os.environ.get("PG_CONFIG"):
+        found = [one for one in [describe(Path(chosen))] if one]
+    else:
+        found = installations()
+    for one in found:
+        if one.has_server and one.has_plpython:
+            return one
+    raise NotSupported(*missing_message(found))
+
+
+def missing_message(found: list[Installation]) -> tuple[str]:
+    """Say what is there and what to install."""
+    majors = [str(one.major) for one in found if one.has_server]
+    major = majors[0] if majors else "NN"
+    there = f"PostgreSQL {', '.join(majors)} is here, but none has plpython3u" if majors else "no PostgreSQL 14 to 18 server was found"
+    return (f"{there}; on Debian or Ubuntu: apt-get install postgresql postgresql-plpython3-{major}",)
