@@ -103,7 +103,7 @@ class Cluster:
         """Start the server and wait until it takes connections."""
         command = [self.installation.bindir / "postgres", "-D", self.data]
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: PLW1509 - the child sets one flag of its own and takes no lock
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent, **_as_server()
             )
         self._wait_until_ready()
@@ -139,7 +139,7 @@ class Cluster:
         shutil.rmtree(self.socket_folder, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> Cluster:  # noqa: PYI034 - typing.Self needs Python 3.11
         self.start()
         return self
 
@@ -152,7 +152,7 @@ class Cluster:
         os.chown(self.data, account.pw_uid, account.pw_gid)
         command = [self.installation.bindir / "initdb", "-D", self.data, "-U", SUPERUSER, "-E", "UTF8", "--locale=C.UTF-8"]
         command += ["--auth=trust", "--no-sync"]
-        done = subprocess.run(command, capture_output=True, text=True, **_as_server())
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **_as_server())
         if done.returncode:
             raise InternalError(f"initdb failed: {done.stderr.strip()}")
         settings = {**settings, "unix_socket_directories": str(self.socket_folder)}
@@ -180,8 +180,13 @@ def remove_leftovers() -> None:
     for folder in state_folder().glob("cluster-*-*"):
         maker = folder.name.split("-")[1]
         if maker.isdigit() and not Path(f"/proc/{maker}").exists() and not _is_running(folder / "data"):
-            shutil.rmtree(os.readlink(folder / "socket"), ignore_errors=True) if (folder / "socket").is_symlink() else None
+            _remove_linked(folder / "socket")
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_linked(link: Path) -> None:
+    with contextlib.suppress(OSError):
+        shutil.rmtree(link.readlink(), ignore_errors=True)
 
 
 def _socket_folder() -> Path:
@@ -234,5 +239,5 @@ def _wait_until_free(data: Path) -> None:
 
 def _works_in(data: Path, process: Path) -> bool:
     with contextlib.suppress(OSError):
-        return os.readlink(process / "cwd") == str(data)
+        return (process / "cwd").readlink() == data
     return False

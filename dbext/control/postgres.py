@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import shutil
@@ -51,6 +50,23 @@ class Installation:
         return library and (self.extension_folder / "plpython3u.control").exists()
 
 
+    @property
+    def has_dblink(self) -> bool:
+        """Whether the contrib module for second sessions is here."""
+        return (self.extension_folder / "dblink.control").exists()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a private cluster with dbext can be made from it."""
+        return self.has_server and self.has_plpython and self.has_dblink
+
+    @property
+    def python_version(self) -> tuple[int, int] | None:
+        """Python that PL/Python was linked to, read from the name of the library it needs; None if it names none."""
+        needed = re.search(rb"libpython3\.(\d+)\.", (self.pkglibdir / "plpython3.so").read_bytes())
+        return (3, int(needed[1])) if needed else None
+
+
 def describe(pg_config: Path) -> Installation | None:
     """Ask one pg_config; None if it cannot be run or is not a supported major."""
     keys = ("--version", "--bindir", "--sharedir", "--pkglibdir")
@@ -67,9 +83,9 @@ def describe(pg_config: Path) -> Installation | None:
 
 def installations() -> list[Installation]:
     """Return every supported installation, highest major first; `PG_CONFIG` and the PATH come before the usual folders."""
-    candidates = [os.environ.get("PG_CONFIG"), shutil.which("pg_config")]
+    candidates: list[str | Path | None] = [os.environ.get("PG_CONFIG"), shutil.which("pg_config")]
     for folder in USUAL_FOLDERS:
-        candidates += sorted(glob.glob(f"{folder}/pg_config"))
+        candidates += sorted(Path("/").glob(f"{folder[1:]}/pg_config"))
     found: dict[Path, Installation] = {}
     for candidate in filter(None, candidates):
         if installation := describe(Path(candidate)):
@@ -79,19 +95,21 @@ def installations() -> list[Installation]:
 
 def usable_installation() -> Installation:
     """Return the highest installation with a server and PL/Python; `PG_CONFIG` in the environment decides alone."""
-    if chosen := os.environ.get("PG_CONFIG"):
-        found = [one for one in [describe(Path(chosen))] if one]
-    else:
-        found = installations()
+    chosen = os.environ.get("PG_CONFIG")
+    found = [one for one in [describe(Path(chosen))] if one] if chosen else installations()
     for one in found:
-        if one.has_server and one.has_plpython:
+        if one.is_usable:
             return one
-    raise NotSupported(*missing_message(found))
+    raise NotSupported(what_is_here(found), hint=f"On Debian or Ubuntu: apt-get install {' '.join(packages_for(found))}")
 
 
-def missing_message(found: list[Installation]) -> tuple[str]:
-    """Say what is there and what to install."""
-    majors = [str(one.major) for one in found if one.has_server]
-    major = majors[0] if majors else "NN"
-    there = f"PostgreSQL {', '.join(majors)} is here, but none has plpython3u" if majors else "no PostgreSQL 14 to 18 server was found"
-    return (f"{there}; on Debian or Ubuntu: apt-get install postgresql postgresql-plpython3-{major}",)
+def what_is_here(found: list[Installation]) -> str:
+    """Say why none of the installations found can be used."""
+    majors = ", ".join(str(one.major) for one in found if one.has_server)
+    return f"PostgreSQL {majors} is here without plpython3u or dblink" if majors else "no PostgreSQL 14 to 18 server was found"
+
+
+def packages_for(found: list[Installation]) -> list[str]:
+    """Return the distribution's packages that are missing; NN is the major that the first one brings."""
+    majors = [one.major for one in found if one.has_server]
+    return ["postgresql", f"postgresql-plpython3-{majors[0] if majors else 'NN'}"]

@@ -38,7 +38,7 @@ def _state_path() -> Path:
     if chosen := os.environ.get("DBEXT_HOME"):
         return Path(chosen).absolute()
     if os.geteuid() == 0:
-        return Path("/var/tmp/dbext-0")
+        return Path("/var/tmp/dbext-0")  # noqa: S108 - state_folder() checks whose it is
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dbext"
 
 
