@@ -96,6 +96,9 @@ class Cluster:
 
     def install_extension(self) -> None:
         """Put the extension's files, made from the sources as they are now, into this cluster's own folder."""
+        embedded = self.installation.python_version
+        if embedded not in (None, sys.version_info[:2]):
+            raise NotSupported(f"PL/Python embeds Python {embedded[0]}.{embedded[1]}, but this is Python {sys.version.split()[0]}")
         contents = files(str(server_folder()), self.second_session)
         write_files(self.installation.extension_folder, contents)
 

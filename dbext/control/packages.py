@@ -11,12 +11,15 @@ import hashlib
 import os
 import shutil
 import sysconfig
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from dbext.control.state import locked, readable_umask, state_folder
 
 #: What the backend may import; everything else stays outside its reach.
 SERVER_PACKAGES = ("numpy", "numpy.libs", "sqlglot")
+#: How the same packages are asked for on a server of its own; the project's metadata says the same.
+SERVER_REQUIREMENTS = ("numpy>=1.26,<3", "sqlglot==30.30.0")
 #: What is copied from the package: code and the named statements.
 COPIED_SUFFIXES = (".py", ".sql")
 #: Folders of older sources that are kept.
@@ -53,8 +56,8 @@ def server_folder(site_packages: Path | None = None) -> Path:
     with locked("server"), readable_umask():
         if not (parent / name).exists():
             _fill(parent / f".{name}.{os.getpid()}", package, site, parent / name)
-            _forget_old(parent)
         os.utime(parent / name)
+        keep_newest(parent.glob("[!.]*"), KEPT)
     return parent / name
 
 
@@ -81,8 +84,8 @@ def compile_folder(folder: Path, final: Path | None = None) -> None:
     compileall.compile_dir(folder, ddir=str(final or folder), quiet=1, workers=1)
 
 
-def _forget_old(parent: Path) -> None:
-    """Remove all but the newest folders; a server that still runs has imported what it needs or starts from a newer one."""
-    folders = sorted((one for one in parent.iterdir() if not one.name.startswith(".")), key=lambda one: -one.stat().st_mtime)
-    for folder in folders[KEPT:]:
+def keep_newest(folders: Iterable[Path], count: int, mark: Callable[[Path], Path] = lambda folder: folder) -> None:
+    """Remove all but the `count` folders whose mark was touched last. A server that still runs has imported what it needs."""
+    ordered = sorted((one for one in folders if mark(one).exists()), key=lambda one: -mark(one).stat().st_mtime)
+    for folder in ordered[count:]:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,25 @@
+# Everything a checkout needs, from a bare machine: set-up is part of each target and printed as it happens.
+#   make demo ARGS="--keep"     make test ARGS="tests/unit -k accountant"     make PYTHON=/usr/bin/python3.11 test
+PYTHON ?= /usr/bin/python3
+ARGS ?=
+BOOTSTRAP = $(PYTHON) -m dbext.control.bootstrap
+
+.PHONY: help demo test lint clean
+
+help:
+	@echo "make demo   install what is missing, then replay a real year of data and publish private releases of it"
+	@echo "make test   install what is missing, then run all tests (ARGS are given to pytest)"
+	@echo "make lint   check the style of all sources"
+	@echo "make clean  remove what the others made outside this folder"
+
+demo:
+	@$(BOOTSTRAP) -- -m dbext.control demo $(ARGS)
+
+test:
+	@$(BOOTSTRAP) --extra test -- -m pytest $(ARGS)
+
+lint:
+	@$(BOOTSTRAP) --extra test --no-server -- -m ruff check .
+
+clean:
+	@$(BOOTSTRAP) --clean
