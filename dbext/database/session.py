@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 
+class DatabaseError(Exception):
+    """An error that PostgreSQL raised. Its text may hold data: only a message of ours (SQLSTATE DP...) may be passed on."""
+
+    def __init__(self, sqlstate: str, message: str, detail: str | None = None, hint: str | None = None):
+        super().__init__(message)
+        self.sqlstate, self.message, self.detail, self.hint = sqlstate, message, detail, hint
+
+
 class Session(Protocol):
     """A database session inside one transaction.
 

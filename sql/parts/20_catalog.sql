@@ -132,6 +132,8 @@ CREATE TABLE dbext_private.release (
     plan            jsonb NOT NULL,
     state           text NOT NULL CONSTRAINT release_state_known CHECK (state IN ('active', 'finished', 'dropped')),
     next_period     bigint NOT NULL DEFAULT 1,
+    last_end        bigint,
+    next_end        bigint,
     summed_through  bigint NOT NULL,
     last_error      text,
     created_by      text NOT NULL,
@@ -139,6 +141,9 @@ CREATE TABLE dbext_private.release (
 );
 CREATE UNIQUE INDEX release_name_key ON dbext_private.release (name) WHERE state <> 'dropped';
 COMMENT ON TABLE dbext_private.release IS 'Declared releases. next_period is the first one not yet published; exact sums exist through tick summed_through.';
+COMMENT ON COLUMN dbext_private.release.last_end IS 'Tick that closed the last published period; NULL before the first';
+COMMENT ON COLUMN dbext_private.release.next_end IS 'Tick that must be sealed before the next period is published; NULL when none is to come';
+COMMENT ON COLUMN dbext_private.release.last_error IS 'SQLSTATE of the last failed publication; NULL after a good one';
 
 CREATE TABLE dbext_private.release_key (
     release_id integer NOT NULL REFERENCES dbext_private.release,

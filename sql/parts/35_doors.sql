@@ -1,0 +1,88 @@
+-- The doors: from SQL into Python, and from a session into a second one. Everything written in PL/Python is here.
+
+CREATE FUNCTION dbext_private.boot() RETURNS void
+LANGUAGE plpython3u SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+import os, sys
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+folder = plpy.execute('SELECT r.python_path FROM dbext_private.runtime AS r')[0]['python_path']
+if folder not in sys.path:
+    sys.path.insert(0, folder)
+try:
+    from dbext import server
+except ImportError:
+    plpy.error('the Python packages of dbext cannot be imported', sqlstate='DP050', hint='Run "dbext install" again and reconnect.')
+GD['dbext'] = server
+$$;
+COMMENT ON FUNCTION dbext_private.boot() IS
+    'Imports the Python package from the folder in dbext_private.runtime, once per backend; first on the path, so that nothing else shadows it.';
+
+CREATE FUNCTION dbext_private.run(entry text, arguments text) RETURNS text
+LANGUAGE plpython3u VOLATILE PARALLEL UNSAFE AS $$
+'dbext' in GD or plpy.execute('SELECT dbext_private.boot()')
+return GD['dbext'].run('0.1.0', entry, arguments)
+$$;
+COMMENT ON FUNCTION dbext_private.run(text, text) IS
+    'Runs one entry of dbext.server with JSON arguments and returns its JSON reply; the literal is the version of this script.';
+
+CREATE FUNCTION dbext_private.call(entry text, arguments jsonb) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET standard_conforming_strings = on
+SET transform_null_equals = off
+SET array_nulls = on
+SET datestyle = 'ISO, YMD'
+SET intervalstyle = 'postgres'
+SET timezone = 'UTC'
+SET extra_float_digits = 1
+AS $$
+DECLARE
+    reply jsonb := dbext_private.run(entry, arguments::text)::jsonb;
+    refusal jsonb := reply -> 'refusal';
+    state text := refusal ->> 'sqlstate';
+    message text := refusal ->> 'message';
+    detail text := refusal ->> 'detail';
+    hint text := refusal ->> 'hint';
+BEGIN
+    IF refusal IS NULL THEN
+        RETURN reply -> 'value';
+    ELSIF detail IS NULL AND hint IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message;
+    ELSIF detail IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, HINT = hint;
+    ELSIF hint IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = detail;
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = detail, HINT = hint;
+END $$;
+COMMENT ON FUNCTION dbext_private.call(text, jsonb) IS
+    'Runs one entry and raises its refusal as an ordinary error. Settings that change how text is read or written are pinned.';
+
+CREATE FUNCTION dbext_private.span(duration interval) RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN pg_catalog.jsonb_build_object(
+    'months', (pg_catalog.extract('year', duration) OPERATOR(pg_catalog.*) 12 OPERATOR(pg_catalog.+) pg_catalog.extract('month', duration))::bigint,
+    'days', pg_catalog.extract('day', duration)::bigint,
+    'microseconds', ((pg_catalog.extract('hour', duration) OPERATOR(pg_catalog.*) 3600
+        OPERATOR(pg_catalog.+) pg_catalog.extract('minute', duration) OPERATOR(pg_catalog.*) 60
+        OPERATOR(pg_catalog.+) pg_catalog.extract('second', duration)) OPERATOR(pg_catalog.*) 1000000)::bigint);
+COMMENT ON FUNCTION dbext_private.span(interval) IS 'The three parts of an interval, as Python takes them.';
+
+CREATE FUNCTION dbext_private.canonical_literal(literal text, literal_type regtype, zone text) RETURNS text
+LANGUAGE plpgsql STABLE STRICT
+SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+SET intervalstyle = 'postgres'
+SET timezone = 'UTC'
+SET extra_float_digits = 1
+AS $$
+DECLARE
+    canonical text;
+BEGIN
+    PERFORM set_config('timezone', zone, true);
+    EXECUTE format('SELECT ($1::%s)::text', format_type(literal_type, NULL)) INTO canonical USING literal;
+    RETURN canonical;
+EXCEPTION WHEN data_exception OR invalid_text_representation OR undefined_object OR feature_not_supported THEN
+    RETURN NULL;
+END $$;
+COMMENT ON FUNCTION dbext_private.canonical_literal(text, regtype, text) IS
+    'The text of a literal as its type writes it, dates without a zone read in the given one; NULL when the type refuses it. Built-in types only: the caller sees to that.';

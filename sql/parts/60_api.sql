@@ -1,0 +1,249 @@
+-- What users call. Each function hands its arguments to one Python entry (35_doors.sql); dp_track, dp_untrack and
+-- dp_confirm_upgrade are in 40 and 50. Definer functions know their caller through dbext_private.caller().
+
+CREATE TYPE dbext.candidate AS (
+    mechanism text, noise text, mean_std_error double precision, worst_std_error double precision,
+    epsilon_by_type jsonb, chosen boolean, reason text);
+COMMENT ON TYPE dbext.candidate IS 'One way to make a release: predicted standard errors, and the lifetime loss of an entry of each type.';
+
+CREATE TYPE dbext.window_answer AS (
+    value double precision, std_error double precision, lower_95 double precision, upper_95 double precision,
+    window_start timestamptz, window_end timestamptz, epsilon numeric, remembered boolean);
+COMMENT ON TYPE dbext.window_answer IS
+    'A noisy answer, the window it is for (NULL start: since the beginning), what it cost, and whether it had been given before.';
+
+CREATE FUNCTION dp_add_constraint(
+    tbl regclass, name text, applies_to text DEFAULT NULL, max_mutations integer DEFAULT NULL,
+    active_within interval DEFAULT NULL, at_limit text DEFAULT 'stay'
+) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN dbext_private.call('add_constraint', jsonb_build_object(
+        'tbl', tbl::oid::bigint, 'name', name, 'applies_to', applies_to, 'max_mutations', max_mutations,
+        'active_within', active_within::text, 'at_limit', at_limit)) #>> '{}';
+END $$;
+COMMENT ON FUNCTION dp_add_constraint(regclass, text, text, integer, interval, text) IS
+    'State how entries of one type may change: at most max_mutations times, or only within active_within of their first appearance.';
+
+CREATE FUNCTION dp_alter_constraint(
+    tbl regclass, name text, max_mutations integer DEFAULT NULL, active_within interval DEFAULT NULL, at_limit text DEFAULT 'stay'
+) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN dbext_private.call('alter_constraint', jsonb_build_object(
+        'tbl', tbl::oid::bigint, 'name', name, 'max_mutations', max_mutations,
+        'active_within', active_within::text, 'at_limit', at_limit)) #>> '{}';
+END $$;
+COMMENT ON FUNCTION dp_alter_constraint(regclass, text, integer, interval, text) IS
+    'Replace the limits of an entry type. Tightening is free; loosening must leave the whole ledger within the budget.';
+
+CREATE FUNCTION dp_set_budget(tbl regclass, epsilon numeric, delta numeric DEFAULT 0, budget text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN dbext_private.call('set_budget', jsonb_build_object(
+        'tbl', tbl::oid::bigint, 'epsilon', epsilon::text, 'delta', delta::text, 'budget', budget)) #>> '{}';
+END $$;
+COMMENT ON FUNCTION dp_set_budget(regclass, numeric, numeric, text) IS
+    'Set the (epsilon, delta) that no entry''s lifetime loss may exceed; a budget name joins a budget that several tables share.';
+
+CREATE FUNCTION dbext_private.release_arguments(
+    name text, declaration text, every interval, measure text, epsilon numeric, groups text, start text, horizon integer, max_error numeric
+) RETURNS jsonb
+LANGUAGE sql STABLE
+RETURN pg_catalog.jsonb_build_object(
+    'name', name, 'declaration', declaration, 'every', dbext_private.span(every), 'measure', measure, 'epsilon', epsilon::text,
+    'groups', groups, 'start', start, 'horizon', horizon, 'max_error', max_error::text);
+COMMENT ON FUNCTION dbext_private.release_arguments(text, text, interval, text, numeric, text, text, integer, numeric) IS
+    'The arguments of a declaration, as Python takes them.';
+
+CREATE FUNCTION dp_create_release(
+    name text, declaration text, every interval DEFAULT NULL, measure text DEFAULT NULL, epsilon numeric DEFAULT NULL,
+    groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN dbext_private.call('create_release', dbext_private.release_arguments(
+        name, declaration, every, measure, epsilon, groups, start, horizon, max_error)) #>> '{}';
+END $$;
+COMMENT ON FUNCTION dp_create_release(text, text, interval, text, numeric, text, text, integer, numeric) IS
+    'Declare a release: plans it, reserves its lifetime loss and creates its table in schema dp_release.';
+
+CREATE FUNCTION dp_create_release(
+    name text, declaration text, start timestamptz, every interval DEFAULT NULL, measure text DEFAULT NULL, epsilon numeric DEFAULT NULL,
+    groups text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
+BEGIN
+    RETURN dbext_private.call('create_release', dbext_private.release_arguments(
+        name, declaration, every, measure, epsilon, groups, start::text, horizon, max_error)) #>> '{}';
+END $$;
+COMMENT ON FUNCTION dp_create_release(text, text, timestamptz, interval, text, numeric, text, integer, numeric) IS
+    'Declare a release that starts at a given moment; a start given as text is read in the table''s time zone.';
+
+CREATE FUNCTION dp_plan_release(
+    name text, declaration text, every interval DEFAULT NULL, measure text DEFAULT NULL, epsilon numeric DEFAULT NULL,
+    groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL
+) RETURNS SETOF dbext.candidate
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext.candidate, dbext_private.call('plan_release',
+        dbext_private.release_arguments(name, declaration, every, measure, epsilon, groups, start, horizon, max_error)));
+END $$;
+COMMENT ON FUNCTION dp_plan_release(text, text, interval, text, numeric, text, text, integer, numeric) IS
+    'What dp_create_release with the same arguments would choose from, with predicted errors and prices. Spends nothing, reads no data.';
+
+CREATE FUNCTION dp_explain_release(name text) RETURNS SETOF dbext.candidate
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext.candidate,
+        dbext_private.call('explain_release', jsonb_build_object('name', name)));
+END $$;
+COMMENT ON FUNCTION dp_explain_release(text) IS
+    'The plan of a declared release and the candidates it was chosen from, with predicted errors and prices. Spends nothing, reads no data.';
+
+CREATE FUNCTION dp_drop_release(name text) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN dbext_private.call('drop_release', jsonb_build_object('name', name)) #>> '{}';
+END $$;
+COMMENT ON FUNCTION dp_drop_release(text) IS
+    'Stop a release and drop its table. What was published stays charged; what was only reserved returns to the budget.';
+
+CREATE FUNCTION dbext_private.record_public_column(tbl regclass, column_name text) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN dbext_private.call('mark_public', jsonb_build_object('tbl', tbl::oid::bigint, 'column_name', column_name)) #>> '{}';
+END $$;
+COMMENT ON FUNCTION dbext_private.record_public_column(regclass, text) IS 'The definer half of dp_mark_public: checks the column and notes the mark.';
+
+CREATE FUNCTION dp_mark_public(tbl regclass, column_name text) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY INVOKER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    said text := dbext_private.record_public_column(tbl, column_name);
+BEGIN
+    EXECUTE format('GRANT SELECT (%I) ON TABLE %s TO dbext_owner', column_name, tbl);
+    RETURN said;
+END $$;
+COMMENT ON FUNCTION dp_mark_public(regclass, text) IS
+    'Declare that the values of a column are public, so that group keys may be read from it. For the owner of its table.';
+
+CREATE FUNCTION dbext_private.ask(
+    tbl regclass, window_start text, window_end text, predicate text, measure text, epsilon numeric
+) RETURNS dbext.window_answer
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN jsonb_populate_record(NULL::dbext.window_answer, dbext_private.call('window_stats', jsonb_build_object(
+        'tbl', tbl::oid::bigint, 'window_start', window_start, 'window_end', window_end,
+        'predicate', predicate, 'measure', measure, 'epsilon', epsilon::text)));
+END $$;
+COMMENT ON FUNCTION dbext_private.ask(regclass, text, text, text, text, numeric) IS 'One question, whichever function asks it.';
+
+CREATE FUNCTION dp_window_stats(
+    tbl regclass, window_start text, window_end text, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL
+) RETURNS dbext.window_answer
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN dbext_private.ask(tbl, window_start, window_end, predicate, measure, epsilon);
+END $$;
+COMMENT ON FUNCTION dp_window_stats(regclass, text, text, text, text, numeric) IS
+    'Count over a past window, with its error; text dates are read in the table''s time zone. Charged once, remembered for ever.';
+
+CREATE FUNCTION dp_window_stats(
+    tbl regclass, window_start timestamptz, window_end timestamptz, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL
+) RETURNS dbext.window_answer
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
+BEGIN
+    RETURN dbext_private.ask(tbl, window_start::text, window_end::text, predicate, measure, epsilon);
+END $$;
+COMMENT ON FUNCTION dp_window_stats(regclass, timestamptz, timestamptz, text, text, numeric) IS
+    'Count over a past window between two moments, with its error. Charged once, remembered for ever.';
+
+CREATE FUNCTION dp_window_count(
+    tbl regclass, window_start text, window_end text, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL
+) RETURNS double precision
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (dbext_private.ask(tbl, window_start, window_end, predicate, measure, epsilon)).value;
+END $$;
+COMMENT ON FUNCTION dp_window_count(regclass, text, text, text, text, numeric) IS
+    'Count over a past window; text dates are read in the table''s time zone. Charged once, remembered for ever.';
+
+CREATE FUNCTION dp_window_count(
+    tbl regclass, window_start timestamptz, window_end timestamptz, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL
+) RETURNS double precision
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
+BEGIN
+    RETURN (dbext_private.ask(tbl, window_start::text, window_end::text, predicate, measure, epsilon)).value;
+END $$;
+COMMENT ON FUNCTION dp_window_count(regclass, timestamptz, timestamptz, text, text, numeric) IS
+    'Count over a past window between two moments. Charged once, remembered for ever.';
+
+CREATE FUNCTION dbext_private.answer_question(request jsonb) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN dbext_private.call('answer_question', request)::text;
+END $$;
+COMMENT ON FUNCTION dbext_private.answer_question(jsonb) IS
+    'What the second session runs: charge, draw, store. For dbext_owner alone.';
+
+CREATE FUNCTION dbext_private.sealable_tables() RETURNS integer[]
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(array_agg(h.table_id ORDER BY h.table_id), '{}')
+    FROM dbext_private.seal_head AS h
+    WHERE dbext_private.table_tick_end(h.table_id, h.tick + 1) <= dbext_private.effective_now()
+$$;
+COMMENT ON FUNCTION dbext_private.sealable_tables() IS 'Tables with a tick that has ended and is not sealed.';
+
+CREATE FUNCTION dbext_private.due_releases() RETURNS integer[]
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(array_agg(r.release_id ORDER BY r.release_id), '{}')
+    FROM dbext_private.release AS r JOIN dbext_private.seal_head AS h USING (table_id)
+    WHERE r.state = 'active' AND r.next_end <= h.tick
+$$;
+COMMENT ON FUNCTION dbext_private.due_releases() IS 'Active releases whose next period is sealed.';
+
+CREATE FUNCTION dbext_private.publish_release(release_id integer) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN dbext_private.call('publish_release', jsonb_build_object('release_id', release_id));
+END $$;
+COMMENT ON FUNCTION dbext_private.publish_release(integer) IS
+    'Publish every due period of one release in this transaction; returns how many. Charge, noise and rows commit together.';
+
+CREATE FUNCTION dbext_private.note_release_error(release_id integer, state text) RETURNS text
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    UPDATE dbext_private.release AS r SET last_error = note_release_error.state
+    WHERE r.release_id = note_release_error.release_id RETURNING r.name
+$$;
+COMMENT ON FUNCTION dbext_private.note_release_error(integer, text) IS 'Note the SQLSTATE of a failed publication, and nothing else of it; returns the release''s name.';
+
+CREATE PROCEDURE dp_publish()
+LANGUAGE plpgsql SECURITY INVOKER AS $$
+DECLARE
+    target integer;
+    more boolean;
+BEGIN
+    FOREACH target IN ARRAY dbext_private.sealable_tables() LOOP
+        LOOP
+            BEGIN
+                more := (dbext_private.seal_table(target) OPERATOR(pg_catalog.->>) 'more')::pg_catalog.bool;
+            EXCEPTION WHEN OTHERS THEN
+                RAISE WARNING 'table number % could not be sealed (SQLSTATE %)', target, SQLSTATE;
+                more := false;
+            END;
+            COMMIT;
+            EXIT WHEN NOT more;
+        END LOOP;
+    END LOOP;
+    FOREACH target IN ARRAY dbext_private.due_releases() LOOP
+        BEGIN
+            PERFORM dbext_private.publish_release(target);
+        EXCEPTION WHEN OTHERS THEN
+            RAISE WARNING 'release % could not be published (SQLSTATE %): see dbext.release_status',
+                dbext_private.note_release_error(target, SQLSTATE), SQLSTATE;
+        END;
+        COMMIT;
+    END LOOP;
+END $$;
+COMMENT ON PROCEDURE dp_publish() IS
+    'Seal every tick that has ended and publish every due period, one transaction each. Idempotent; call it outside a transaction block.';
