@@ -1,0 +1,15 @@
+"""What is promised and what it costs. Pure: no table, no clock, no randomness.
+
+Read it in this order: `pico` (the unit of loss), `constraint`, `measure`, `noise`, `grid`, `pattern`, `charge` (what one release does),
+`coverage` (the worst entry against a set of filters), `steady` (releases that never end), `accountant` (the whole figure), `conversion`
+(zero-concentrated loss to epsilon), `calibrate` (noise for a price).
+
+| name in code | symbol | meaning |
+|---|---|---|
+| `max_mutations` | k | mutations in an entry's life |
+| `active_within` | w | ticks between an entry's first and last mutation |
+| `start`, `end` | (a, b] | a time-range filter: ticks a+1 to b |
+| `scale` | b | of discrete Laplace noise, P(X = x) proportional to exp(-abs(x) / b) |
+| `sigma_squared` | sigma^2 | of discrete Gaussian noise, P(X = x) proportional to exp(-x^2 / (2 sigma^2)) |
+| `opening`, `later` | | cost of a filter that holds an entry's first (or last) mutation; of one that holds others only |
+"""

@@ -1,0 +1,60 @@
+"""Running totals from a binary indexed tree: every total is a sum of at most log2(horizon) + 1 nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dbext.errors import BadArgument
+from dbext.mechanisms.protocol import Node, check_period
+from dbext.privacy.grid import MonthGrid, RegularGrid
+from dbext.privacy.pattern import Filter, Pattern, Single, Tree
+
+
+@dataclass(frozen=True)
+class BinaryTree:
+    """Node n holds the lowbit(n) periods up to n (Fenwick's tree: the left children and roots of the dyadic tree over the periods).
+
+    The total of period n is the nodes n, n - lowbit(n), ... of its binary digits. Right children are never used by a total and are not
+    drawn, so that a period lies in at most bit_length(horizon) nodes. With `baseline`, node 0 = (-infinity, end(0)] is
+    drawn with the first period and joins every total: the form that releases a `state`.
+    """
+
+    grid: RegularGrid | MonthGrid
+    horizon: int
+    baseline: bool = False
+
+    name = "binary_tree"
+
+    def __post_init__(self):
+        if self.horizon < 1:
+            raise BadArgument(f"the horizon must be at least 1 period, not {self.horizon}")
+
+    def window(self, period: int) -> Filter:
+        """Return the range of a total: from the beginning (`baseline`) or from the first period on."""
+        check_period(period, self.horizon)
+        return None if self.baseline else self.grid.end(0), self.grid.end(period)
+
+    def nodes(self, period: int) -> tuple[Node, ...]:
+        """Return the node that the period closes; at the first one also the baseline."""
+        check_period(period, self.horizon)
+        node = Node(period, self.grid.end(period - (period & -period)), self.grid.end(period))
+        return (Node(0, None, self.grid.end(0)), node) if self.baseline and period == 1 else (node,)
+
+    def answer(self, period: int) -> tuple[tuple[int, int], ...]:
+        """Return the nodes of the period's binary digits, and the baseline."""
+        check_period(period, self.horizon)
+        numbers = []
+        while period:
+            numbers.append((period, 1))
+            period &= period - 1
+        return (*numbers, (0, 1)) if self.baseline else tuple(numbers)
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Return the tree, and the baseline."""
+        tree = Tree(self.grid, self.horizon)
+        return (Single(None, self.grid.end(0)), tree) if self.baseline else (tree,)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tagged form that `mechanism_from_json` reads."""
+        return {"kind": self.name, "grid": self.grid.to_json(), "horizon": self.horizon, "baseline": self.baseline}

@@ -1,0 +1,66 @@
+"""A charge: which filters a release (or a question) draws noise for, with which noise, and what one of them costs an entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dbext.privacy.constraint import Constraint
+from dbext.privacy.measure import ONE_CELL, Measure, sensitivity
+from dbext.privacy.noise import Noise, cost, noise_from_json
+from dbext.privacy.pattern import Pattern, pattern_from_json
+
+
+@dataclass(frozen=True)
+class Charge:
+    """Every filter of `pattern` is released once with fresh `noise`.
+
+    `types` holds the numbers of the entry types that the release is restricted to by their stored type; None is every type. Predicates
+    never restrict a charge: an entry's columns change, its type does not.
+    """
+
+    pattern: Pattern
+    noise: Noise
+    measure: Measure
+    grouped: bool = False
+    types: tuple[int, ...] | None = None
+
+    def concerns(self, type_number: int) -> bool:
+        """Whether entries of this type can touch the charge."""
+        return self.types is None or type_number in self.types
+
+    def cost_per_filter(self, constraint: Constraint, ticks: int | None, pure: bool) -> int | None:  # noqa: FBT001 the kind of budget
+        """Return the picos that an entry spends on one filter of `ticks` ticks that it touches; None if nothing bounds it."""
+        effect = sensitivity(self.measure, self.grouped, ticks, constraint)
+        return None if effect is None else cost(self.noise, effect, pure)
+
+    def opening_cost(self, constraint: Constraint, ticks: int | None, pure: bool) -> int | None:  # noqa: FBT001 the kind of budget
+        """Return the picos spent on a filter that holds the entry's first mutation, or its departure at the last slot.
+
+        The entry is absent at one end of such a filter, so that `state` and `net` change one cell only, grouped or not.
+        """
+        if self.measure.counts_events:
+            return self.cost_per_filter(constraint, ticks, pure)
+        return cost(self.noise, ONE_CELL, pure)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that `charge_from_json` reads."""
+        return {
+            "pattern": self.pattern.to_json(),
+            "noise": self.noise.to_json(),
+            "measure": self.measure.value,
+            "grouped": self.grouped,
+            "types": None if self.types is None else list(self.types),
+        }
+
+
+def charge_from_json(data: dict[str, Any]) -> Charge:
+    """Rebuild a charge."""
+    types = data.get("types")
+    return Charge(
+        pattern_from_json(data["pattern"]),
+        noise_from_json(data["noise"]),
+        Measure(data["measure"]),
+        bool(data["grouped"]),
+        None if types is None else tuple(types),
+    )

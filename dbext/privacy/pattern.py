@@ -1,0 +1,180 @@
+"""Sets of time-range filters that a release draws noise for: plain data, so that the accountant needs to know no mechanism.
+
+A filter (a, b] holds the ticks a + 1 to b; a = None reaches back to the beginning. A pattern's meaning never changes once a charge with
+it can be in a ledger: a new kind of set is a new pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dbext.errors import BadArgument
+from dbext.privacy.grid import MonthGrid, RegularGrid, grid_from_json
+
+Filter = tuple[int | None, int]
+
+
+class Pattern(Protocol):
+    """A finite or endless set of filters."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether there is a last filter."""
+
+    @property
+    def cycle(self) -> tuple[int, int] | None:
+        """Ticks and filters after which an endless pattern repeats; None for a finite one."""
+
+    def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
+        """Yield the filters that hold a tick in (since, until], in order; an endless pattern needs `until`."""
+
+    def span(self) -> tuple[int | None, int | None]:
+        """Return the range of ticks that the filters cover; an end of None is never."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tagged form that `pattern_from_json` reads."""
+
+
+@dataclass(frozen=True)
+class Single:
+    """One filter."""
+
+    start: int | None
+    end: int
+
+    def __post_init__(self):
+        if self.start is not None and self.start >= self.end:
+            raise BadArgument(f"a window must end after it starts, not ({self.start}, {self.end}]")
+
+    is_finite = True
+    cycle = None
+
+    def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
+        """Yield the filter, if it holds a tick in (since, until]."""
+        return _between(iter([(self.start, self.end)]), since, until)
+
+    def span(self) -> tuple[int | None, int | None]:
+        """Return the filter."""
+        return self.start, self.end
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tagged form that `pattern_from_json` reads."""
+        return {"kind": "single", "start": self.start, "end": self.end}
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One filter per period n = 1 - lead ... count: (end(n) - width, end(n)] moved back by `age` ticks.
+
+    The width is `width_ticks` ticks, or `width_steps` periods of the grid. A `count` of None is endless. The `lead` filters before the
+    first period are the older blocks that the first windows are assembled from.
+    """
+
+    grid: RegularGrid | MonthGrid
+    width_ticks: int | None = None
+    width_steps: int | None = None
+    age: int = 0
+    count: int | None = None
+    lead: int = 0
+
+    def __post_init__(self):
+        widths = [width for width in (self.width_ticks, self.width_steps) if width is not None]
+        if len(widths) != 1 or widths[0] < 1:
+            raise BadArgument("a window needs one width of at least 1, in ticks or in periods")
+        if self.age < 0 or self.lead < 0 or (self.count is not None and self.count < 1):
+            raise BadArgument("age and lead must not be negative, count must be at least 1")
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether there is a last period."""
+        return self.count is not None
+
+    @property
+    def cycle(self) -> tuple[int, int] | None:
+        """The grid's, if the pattern is endless."""
+        return self.grid.cycle if self.count is None else None
+
+    def filter(self, period: int) -> tuple[int, int]:
+        """Return the filter of one period."""
+        end = self.grid.end(period)
+        start = end - self.width_ticks if self.width_ticks is not None else self.grid.end(period - self.width_steps)
+        return start - self.age, end - self.age
+
+    def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
+        """Yield the filters that hold a tick in (since, until], in order; an endless pattern needs `until`."""
+        if self.count is None and until is None:
+            raise BadArgument("an endless pattern has no last filter")
+        first = 1 - self.lead if since is None else max(1 - self.lead, self.grid.last_end(since + self.age) + 1)
+        return self._from(first, until)
+
+    def _from(self, period: int, until: int | None) -> Iterator[Filter]:
+        while self.count is None or period <= self.count:
+            start, end = self.filter(period)
+            if until is not None and start >= until:
+                return
+            yield start, end
+            period += 1
+
+    def span(self) -> tuple[int | None, int | None]:
+        """Return the first filter's start and the last one's end."""
+        return self.filter(1 - self.lead)[0], None if self.count is None else self.filter(self.count)[1]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tagged form that `pattern_from_json` reads."""
+        return {
+            "kind": "windows",
+            "grid": self.grid.to_json(),
+            "width_ticks": self.width_ticks,
+            "width_steps": self.width_steps,
+            "age": self.age,
+            "count": self.count,
+            "lead": self.lead,
+        }
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The nodes of a binary indexed tree over periods 1 ... count: node n holds periods n - lowbit(n) + 1 to n."""
+
+    grid: RegularGrid | MonthGrid
+    count: int
+
+    def __post_init__(self):
+        if self.count < 1:
+            raise BadArgument(f"a tree must have at least one period, not {self.count}")
+
+    is_finite = True
+    cycle = None
+
+    def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
+        """Yield the filters that hold a tick in (since, until], in order of node number."""
+        nodes = ((self.grid.end(n - (n & -n)), self.grid.end(n)) for n in range(1, self.count + 1))
+        return _between(nodes, since, until)
+
+    def span(self) -> tuple[int | None, int | None]:
+        """Return the range of all periods."""
+        return self.grid.end(0), self.grid.end(self.count)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tagged form that `pattern_from_json` reads."""
+        return {"kind": "tree", "grid": self.grid.to_json(), "count": self.count}
+
+
+def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree:
+    """Rebuild a pattern from its tagged form."""
+    kind = data.get("kind")
+    if kind == "single":
+        return Single(data["start"], data["end"])
+    if kind not in ("windows", "tree"):
+        raise BadArgument(f"unknown pattern {kind!r}")
+    fields = {name: value for name, value in data.items() if name not in ("kind", "grid")}
+    grid = grid_from_json(data["grid"])
+    return Windows(grid, **fields) if kind == "windows" else Tree(grid, **fields)
+
+
+def _between(filters: Iterator[Filter], since: int | None, until: int | None) -> Iterator[Filter]:
+    for start, end in filters:
+        if (since is None or end > since) and (until is None or start is None or start < until):
+            yield start, end
