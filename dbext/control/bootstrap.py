@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     if not command:
         return 0
     path = os.pathsep.join(filter(None, [str(package_folder().parent), os.environ.get("PYTHONPATH")]))
-    os.execve(python, [str(python), *command], {**os.environ, "PYTHONPATH": path})  # noqa: S606 - becoming it is the point
+    return os.execve(python, [str(python), *command], {**os.environ, "PYTHONPATH": path})  # noqa: S606 - becoming it is the point
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -87,7 +87,9 @@ def ensure_environments(python: Path) -> None:
     """Make sure that virtual environments can be made from this Python."""
     version = environment.version_of(python)
     if version is None or version < environment.OLDEST:
-        raise NotSupported(f"{python} is too old: dbext needs Python 3.10 or later", hint="Choose another: make PYTHON=/usr/bin/python3.11 ...")
+        raise NotSupported(
+            f"{python} is too old: dbext needs Python 3.10 or later", hint="Choose another: make PYTHON=/path/to/python3 ..."
+        )
     if not environment.can_make_environments(python):
         distribution.install_packages([f"python{version[0]}.{version[1]}-venv"], f"{python} cannot make virtual environments")
 

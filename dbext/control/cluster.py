@@ -55,9 +55,7 @@ class Cluster:
         self._process: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def create(
-        cls, name: str, *, settings: Mapping[str, str] | None = None, durable: bool = False, with_extension: bool = True
-    ) -> Cluster:
+    def create(cls, name: str, *, settings: Mapping[str, str] | None = None, durable: bool = False, with_extension: bool = True) -> Cluster:
         """Make the tree, the data folder and (unless `with_extension` is false) the extension's files; nothing runs yet."""
         installed = usable_installation()
         with locked("cluster"), readable_umask():
@@ -106,8 +104,13 @@ class Cluster:
         """Start the server and wait until it takes connections."""
         command = [self.installation.bindir / "postgres", "-D", self.data]
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: PLW1509 - the child sets one flag of its own and takes no lock
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent, **_as_server()
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 - it sets one flag of the child and takes no lock
+                **_as_server(),
             )
         self._wait_until_ready()
 

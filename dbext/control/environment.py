@@ -47,6 +47,19 @@ def version_of(python: Path) -> tuple[int, int] | None:
     return int(major), int(minor)
 
 
+def build_of(python: Path) -> str | None:
+    """Return a Python's build string, None if it cannot be run."""
+    try:
+        return subprocess.run([python, "-c", "import sys; print(sys.version, end='')"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def compile_with(python: Path, folder: Path, final: Path) -> None:
+    """Compile a folder's Python files with another Python; `final` is the name that tracebacks shall show."""
+    run([python, "-m", "compileall", "-q", "-d", final, folder], failing=f"cannot compile {folder}")
+
+
 def can_make_environments(python: Path) -> bool:
     """Whether this Python has what `python -m venv` needs (Debian ships it as a package of its own)."""
     return subprocess.run([python, "-c", "import venv, ensurepip"], capture_output=True, check=False).returncode == 0

@@ -7,6 +7,7 @@ server imports the Python package from, and the connection string (without a dat
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from dbext import __version__
@@ -52,3 +53,8 @@ def write_files(folder: Path, contents: dict[str, str]) -> None:
         fresh.write_text(text, encoding="utf-8")
         fresh.chmod(0o644)
         fresh.replace(folder / name)
+
+
+if __name__ == "__main__":
+    # For sql/Makefile: the install script with a given folder and connection string, on standard output.
+    sys.stdout.write(assemble(*sys.argv[1:]))

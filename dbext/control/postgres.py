@@ -49,7 +49,6 @@ class Installation:
         library = any((self.pkglibdir / f"plpython3.{suffix}").exists() for suffix in ("so", "dylib"))
         return library and (self.extension_folder / "plpython3u.control").exists()
 
-
     @property
     def has_dblink(self) -> bool:
         """Whether the contrib module for second sessions is here."""

@@ -1,0 +1,157 @@
+"""The command line. Results go to standard output, everything else to standard error; exit codes are `failures.ExitCode`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import psycopg
+import typer
+from psycopg import sql
+
+from dbext import __version__
+from dbext.control import output
+from dbext.control.database import api_schema, connect, query
+from dbext.control.failures import ExitCode, report
+from dbext.control.output import Format
+from dbext.control.steps import step
+from dbext.errors import DbextError
+
+app = typer.Typer(
+    name="dbext",
+    help="Differentially private continual releases for PostgreSQL.",
+    epilog="Exit codes: 0 done, 1 failed, 2 usage, 3 refused for privacy, 4 nothing to do, 5 cannot connect.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Dsn = Annotated[
+    str,
+    typer.Option("--dsn", envvar="DBEXT_DSN", metavar="CONNINFO", help="Connection string or URL; PG* variables supply the rest."),
+]
+ResultFormat = Annotated[Format, typer.Option("--format", help="How results are written.")]
+ReleaseName = Annotated[str, typer.Argument(metavar="RELEASE", help="Name of a declared release.")]
+
+
+def main() -> None:
+    """Run the command line and exit with its code; no error ever shows a traceback."""
+    try:
+        app(prog_name="dbext")
+    except (DbextError, psycopg.Error, OSError) as error:
+        sys.exit(report(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer hands over the flag
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")] = False,  # noqa: FBT002
+) -> None:
+    """Differentially private continual releases for PostgreSQL."""
+
+
+@app.command()
+def demo(
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the private server running until Ctrl-C, to look around.")] = False,  # noqa: FBT002
+    synthetic: Annotated[bool, typer.Option("--synthetic", help="Use made-up tickets instead of the epidemic.")] = False,  # noqa: FBT002
+    report_file: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Where the HTML page goes.")] = None,
+) -> None:
+    """Replay real data on a private throw-away server and publish from it."""
+    from dbext.control.showcase import show
+
+    raise typer.Exit(show(keep=keep, synthetic=synthetic, report=report_file))
+
+
+@app.command()
+def install(
+    dsn: Dsn = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every step and do none.")] = False,  # noqa: FBT002
+    folder: Annotated[Path | None, typer.Option("--folder", help="Where the server's Python packages go.")] = None,
+    second_session: Annotated[
+        str,
+        typer.Option(
+            "--second-session", metavar="CONNINFO", help="How the server reaches itself, if not over its own socket as its owner."
+        ),
+    ] = "",
+) -> None:
+    """Put the extension on an existing server and create it in a database of it. Run it on the server's machine."""
+    from dbext.control.install import install as carry_out
+
+    carry_out(dsn, dry_run=dry_run, folder=folder, second_session=second_session)
+
+
+@app.command()
+def publish(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
+    """Seal, then publish all that is due."""
+    from dbext.control.publishing import publish as carry_out
+
+    with connect(dsn) as connection:
+        done = carry_out(connection)
+    changed = [asdict(one) for one in done if one.periods or one.error]
+    output.write(changed, ["release", "periods", "next_due", "error"], form)
+    if any(row["error"] for row in changed):
+        raise typer.Exit(ExitCode.FAILED)
+    if not changed:
+        step("nothing is due")
+        raise typer.Exit(ExitCode.NOTHING_TO_DO)
+
+
+@app.command()
+def worker(
+    dsn: Dsn = "",
+    every: Annotated[
+        float | None, typer.Option("--every", min=0.1, metavar="SECONDS", help="Publish at a fixed interval, not when releases are due.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Publish what is due now and return.")] = False,  # noqa: FBT002
+) -> None:
+    """Publish whatever falls due, until stopped. Of several workers of a database one leads, the others stand by."""
+    from dbext.control.worker import run_worker
+
+    raise typer.Exit(run_worker(dsn, every, once=once))
+
+
+@app.command()
+def explain(release: ReleaseName, dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
+    """Show the plan of a release, the candidates with their predicted error, and the price per entry type. Spends nothing."""
+    with connect(dsn) as connection:
+        statement = sql.SQL("SELECT * FROM {}.dp_explain_release(%s)").format(api_schema(connection))
+        _write_query(connection, statement, form, [release])
+
+
+@app.command()
+def status(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
+    """Show every release: what was published, what comes next, what went wrong."""
+    _write_view("release_status", dsn, form)
+
+
+@app.command()
+def budget(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
+    """Show every budget: what is protected, spent and left."""
+    _write_view("budget_status", dsn, form)
+
+
+@app.command()
+def tables(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
+    """Show every tracked table and what an entry of it is."""
+    _write_view("tracked_table", dsn, form)
+
+
+def _write_view(view: str, dsn: str, form: Format) -> None:
+    with connect(dsn) as connection:
+        api_schema(connection)
+        _write_query(connection, sql.SQL("SELECT * FROM dbext.{}").format(sql.Identifier(view)), form)
+
+
+def _write_query(connection: psycopg.Connection, statement: sql.Composed, form: Format, params: Any = None) -> None:
+    rows, columns = query(connection, statement, params)
+    output.write(rows, columns, form)
