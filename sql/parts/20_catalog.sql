@@ -58,10 +58,13 @@ CREATE TABLE dbext_private.tracked_column (
     attribute_number smallint NOT NULL,
     type_name        text NOT NULL,
     is_unit          boolean NOT NULL,
+    gone             boolean NOT NULL DEFAULT false,
     PRIMARY KEY (table_id, position)
 );
 COMMENT ON TABLE dbext_private.tracked_column IS
     'Tracked columns; position numbers the columns key_<position>, old_<position>, new_<position>, image_<position> of the run-time tables.';
+COMMENT ON COLUMN dbext_private.tracked_column.type_name IS 'Type without modifier, domains resolved to what they stand on';
+COMMENT ON COLUMN dbext_private.tracked_column.gone IS 'Dropped or given another type since: captured as NULL from then on';
 
 CREATE TABLE dbext_private.entry_type (
     table_id              integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
@@ -105,16 +108,18 @@ CREATE TABLE dbext_private.seal (
 COMMENT ON TABLE dbext_private.seal IS 'Every seal pass; the row counts are for dbext_admin alone.';
 
 CREATE TABLE dbext_private.schema_event (
-    event_no    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    table_id    integer NOT NULL,
-    from_tick   bigint NOT NULL,
-    kind        text NOT NULL,
-    description text NOT NULL,
-    recorded_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
-    CONSTRAINT schema_event_once UNIQUE (table_id, kind, description)
+    event_no     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    table_id     integer NOT NULL,
+    from_tick    bigint NOT NULL,
+    through_tick bigint,
+    kind         text NOT NULL,
+    description  text NOT NULL,
+    recorded_at  timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 );
+CREATE UNIQUE INDEX schema_event_open_once ON dbext_private.schema_event (table_id, kind, description) WHERE through_tick IS NULL;
 COMMENT ON TABLE dbext_private.schema_event IS
     'Changes of a tracked table that break capture (trigger disabled, column or table dropped). They depend on the schema alone, so they are public.';
+COMMENT ON COLUMN dbext_private.schema_event.through_tick IS 'Last tick concerned; NULL until dp_track takes the table up again';
 
 CREATE TABLE dbext_private.public_column (
     schema_name text NOT NULL,
