@@ -97,11 +97,13 @@ def publish(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
 
     with connect(dsn) as connection:
         done = carry_out(connection)
-    changed = [asdict(one) for one in done if one.periods or one.error]
+    changed = [asdict(one) for one in done.publications if one.periods or one.error]
     output.write(changed, ["release", "periods", "next_due", "error"], form)
-    if any(row["error"] for row in changed):
+    for warning in done.warnings:
+        step(warning)
+    if done.failed:
         raise typer.Exit(ExitCode.FAILED)
-    if not changed:
+    if not done.periods:
         step("nothing is due")
         raise typer.Exit(ExitCode.NOTHING_TO_DO)
 

@@ -24,15 +24,54 @@ class Publication:
     error: str | None
 
 
-def publish(connection: psycopg.Connection) -> list[Publication]:
+@dataclass(frozen=True)
+class Outcome:
+    """What one call of `dp_publish` did."""
+
+    publications: tuple[Publication, ...]
+    #: What the procedure warned of, such as a table that could not be sealed. Never holds data.
+    warnings: tuple[str, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything could not be sealed or published."""
+        return bool(self.warnings) or any(one.error for one in self.publications)
+
+    @property
+    def periods(self) -> int:
+        """Number of periods published, over all releases."""
+        return sum(one.periods for one in self.publications)
+
+
+def publish(connection: psycopg.Connection) -> Outcome:
     """Seal and publish all that is due. The connection is in autocommit: the procedure commits release by release."""
     schema = api_schema(connection)
     before = {row["release"]: row["published"] for row in _status(connection)}
-    connection.execute(sql.SQL("CALL {}.dp_publish()").format(schema))
-    return [
-        Publication(row["release"], row["published"] - before.get(row["release"], 0), row["next_due"], row["last_error"])
-        for row in _status(connection)
-    ]
+    warnings = _call(connection, sql.SQL("CALL {}.dp_publish()").format(schema))
+    after = _status(connection)
+    return Outcome(
+        tuple(
+            Publication(row["release"], row["published"] - before.get(row["release"], 0), row["next_due"], row["last_error"])
+            for row in after
+        ),
+        warnings,
+    )
+
+
+def _call(connection: psycopg.Connection, statement: sql.Composed) -> tuple[str, ...]:
+    """Run a statement and return the warnings it raised."""
+    warnings: list[str] = []
+
+    def keep(notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            warnings.append(notice.message_primary or "")
+
+    connection.add_notice_handler(keep)
+    try:
+        connection.execute(statement)
+    finally:
+        connection.remove_notice_handler(keep)
+    return tuple(warnings)
 
 
 def _status(connection: psycopg.Connection) -> list[dict]:

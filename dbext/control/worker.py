@@ -17,7 +17,7 @@ import psycopg
 
 from dbext.control.database import connect
 from dbext.control.failures import ExitCode, is_connection_loss
-from dbext.control.publishing import Publication, publish
+from dbext.control.publishing import Outcome, publish
 from dbext.errors import DbextError
 
 #: Keys of the leader's advisory lock in each database: the letters "dbex", and 1.
@@ -69,9 +69,9 @@ class Worker:
                 log.info("another worker leads this database")
                 return ExitCode.NOTHING_TO_DO
             done = self._publish(connection)
-        if any(one.error for one in done):
+        if done.failed:
             return ExitCode.FAILED
-        return ExitCode.DONE if any(one.periods for one in done) else ExitCode.NOTHING_TO_DO
+        return ExitCode.DONE if done.periods else ExitCode.NOTHING_TO_DO
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[psycopg.Connection]:
@@ -98,21 +98,23 @@ class Worker:
             log.info("this worker leads")
         return leads
 
-    def _publish(self, connection: psycopg.Connection) -> list[Publication]:
+    def _publish(self, connection: psycopg.Connection) -> Outcome:
         done = publish(connection)
-        for one in done:
+        for one in done.publications:
             if one.periods:
                 log.info("published %s: %d period(s)", one.release, one.periods)
             if one.error:
                 log.error("release %s: %s", one.release, one.error)
+        for warning in done.warnings:
+            log.warning("%s", warning)
         return done
 
-    def _time_to_next(self, done: list[Publication]) -> float:
+    def _time_to_next(self, done: Outcome) -> float:
         """Return the seconds to wait: the fixed interval, or until the first release is due (at most LONGEST_WAIT)."""
         if self.every is not None:
             return self.every
         now = datetime.now(timezone.utc)
-        waits = [(one.next_due - now).total_seconds() + GRACE for one in done if one.next_due is not None and not one.error]
+        waits = [(one.next_due - now).total_seconds() + GRACE for one in done.publications if one.next_due is not None and not one.error]
         return min([LONGEST_WAIT, *(max(wait, GRACE) for wait in waits)])
 
     def _after(self, error: psycopg.Error | DbextError) -> None:
