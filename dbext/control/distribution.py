@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import subprocess
@@ -34,8 +35,13 @@ def install_packages(names: Sequence[str], why: str) -> None:
         raise NotSupported(f"{why}, and installing it needs root or sudo without a password", hint=f"Run as root: {by_hand}")
     step(f"{why}: installing {' '.join(names)}")
     with _no_main_cluster(prefix):
-        _apt_get(prefix, "update")
+        _update_once(tuple(prefix))
         _apt_get(prefix, "install", "-y", "--no-install-recommends", *names)
+
+
+@functools.cache
+def _update_once(prefix: tuple[str, ...]) -> None:
+    _apt_get([*prefix], "update")
 
 
 def _apt_get(prefix: list[str], *arguments: str) -> None:

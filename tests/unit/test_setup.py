@@ -128,6 +128,7 @@ def test_without_apt_the_packages_are_named(monkeypatch):
 
 def test_installing_starts_no_server_of_its_own(monkeypatch):
     commands = []
+    distribution._update_once.cache_clear()
     monkeypatch.setattr(distribution, "privilege", lambda: ["sudo", "-n"])
     monkeypatch.setattr(distribution.shutil, "which", lambda _: "/usr/bin/apt-get")
     monkeypatch.setattr(distribution, "run", lambda command, **options: commands.append((command[2:], options.get("stdin"))))
