@@ -12,6 +12,12 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION dbext_private.is_admin(name) IS 'Whether a role is a member of dbext_admin (superusers are).';
 
+CREATE FUNCTION dbext_private.is_analyst(role_name name) RETURNS boolean
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT pg_has_role(role_name, 'dbext_analyst', 'MEMBER') OR pg_has_role(role_name, 'dbext_admin', 'MEMBER')
+$$;
+COMMENT ON FUNCTION dbext_private.is_analyst(name) IS 'Whether a role may declare releases and ask questions: members of dbext_analyst and dbext_admin.';
+
 CREATE FUNCTION dbext_private.require_admin() RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

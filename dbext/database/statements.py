@@ -1,0 +1,24 @@
+"""Run-time SQL lives in files of named blocks, one file per module: `-- name: seal_head`, a comment line that says what it does, then the text."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+
+from dbext.errors import InternalError
+
+_MARK = "-- name: "
+
+
+@lru_cache
+def statements(stem: str) -> dict[str, str]:
+    """Return the named blocks of `dbext/database/<stem>.sql` without their describing lines."""
+    text = files("dbext.database").joinpath(f"{stem}.sql").read_text(encoding="utf-8")
+    blocks: dict[str, str] = {}
+    for block in text.split(_MARK)[1:]:
+        name, _, body = block.partition("\n")
+        lines = body.rstrip().splitlines()
+        if not lines or not lines[0].startswith("-- ") or name in blocks:
+            raise InternalError(f"block {name} of {stem}.sql has no description or stands there twice")
+        blocks[name] = "\n".join(lines[1:])
+    return blocks

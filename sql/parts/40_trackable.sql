@@ -1,0 +1,234 @@
+-- What can be tracked, read from the system catalogs alone. Every refusal names the table and what to do, never a value in it.
+
+CREATE FUNCTION dbext_private.base_type(type_id oid) RETURNS oid
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    WITH RECURSIVE layer (type_id, base_id) AS (
+        SELECT t.oid, t.typbasetype FROM pg_type AS t WHERE t.oid = base_type.type_id
+        UNION ALL
+        SELECT t.oid, t.typbasetype FROM layer AS l JOIN pg_type AS t ON t.oid = l.base_id
+    )
+    SELECT l.type_id FROM layer AS l WHERE l.base_id = 0
+$$;
+COMMENT ON FUNCTION dbext_private.base_type(oid) IS 'The type under any number of domains: a log column must take NULL and whatever a domain once allowed.';
+
+CREATE FUNCTION dbext_private.compares_by_value(type_id oid) RETURNS boolean
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT EXISTS (
+        SELECT FROM pg_type AS t JOIN pg_opclass AS c ON c.opcintype = CASE WHEN t.typtype = 'e' THEN 'anyenum'::regtype ELSE t.oid END
+        JOIN pg_am AS m ON m.oid = c.opcmethod
+        WHERE t.oid = compares_by_value.type_id AND m.amname = 'btree' AND c.opcdefault
+            AND (t.typtype = 'e' OR t.typtype = 'b' AND t.typelem = 0 AND t.typnamespace = 'pg_catalog'::regnamespace)
+    ) OR compares_by_value.type_id = 'varchar'::regtype
+$$;
+COMMENT ON FUNCTION dbext_private.compares_by_value(oid) IS
+    'Whether IS DISTINCT FROM works for a type under search_path pg_catalog (built-in scalars and enums). Others (json, arrays, types of extensions) are compared byte by byte.';
+
+CREATE FUNCTION dbext_private.differs(type_id oid, before text, after text) RETURNS text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format(CASE WHEN dbext_private.compares_by_value(type_id) THEN '%s IS DISTINCT FROM %s' ELSE 'ROW(%s) *<> ROW(%s)' END, before, after)
+$$;
+COMMENT ON FUNCTION dbext_private.differs(oid, text, text) IS 'SQL that says whether two images of a column differ; it runs no function of any user.';
+
+CREATE FUNCTION dbext_private.refuse(sentence text, hint text DEFAULT NULL, state text DEFAULT 'DP003') RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF hint IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = sentence;
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = state, MESSAGE = sentence, HINT = hint;
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse(text, text, text) IS 'Raises a refusal (by default DP003, not supported).';
+
+CREATE FUNCTION dbext_private.why_untrackable(relation oid) RETURNS text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE
+        WHEN c.relkind IN ('v', 'm') THEN 'it is a view'
+        WHEN c.relkind = 'f' THEN 'it is a foreign table'
+        WHEN c.relkind = 'p' THEN 'it is partitioned'
+        WHEN c.relkind <> 'r' THEN 'it is not a table'
+        WHEN c.relispartition THEN 'it is a partition'
+        WHEN c.relpersistence = 'u' THEN 'it is unlogged, so a crash could empty it unseen'
+        WHEN c.relpersistence <> 'p' THEN 'it is temporary'
+        WHEN EXISTS (SELECT FROM pg_inherits AS i WHERE c.oid IN (i.inhrelid, i.inhparent)) THEN 'it is part of an inheritance tree'
+        WHEN c.relnamespace IN (SELECT n.oid FROM pg_namespace AS n
+            WHERE n.nspname ~ '^pg_' OR n.nspname IN ('information_schema', 'dbext', 'dbext_private', 'dp_release')) THEN 'it is a system table'
+        WHEN EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+            THEN 'it belongs to an extension'
+        WHEN EXISTS (SELECT FROM pg_subscription_rel AS s WHERE s.srrelid = c.oid)
+            THEN 'it is fed by logical replication, which fires no statement triggers'
+    END
+    FROM pg_class AS c WHERE c.oid = relation
+$$;
+COMMENT ON FUNCTION dbext_private.why_untrackable(oid) IS 'Why a relation cannot be tracked, or NULL.';
+
+CREATE FUNCTION dbext_private.unit_index(relation oid, unit smallint[]) RETURNS oid
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT i.indexrelid
+    FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid JOIN pg_am AS m ON m.oid = x.relam
+    CROSS JOIN LATERAL (SELECT array_agg(k.number ORDER BY k.number) AS columns FROM unnest(i.indkey::smallint[]) WITH ORDINALITY AS k (number, place)
+        WHERE k.place <= i.indnkeyatts) AS keys
+    WHERE i.indrelid = relation AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indisready AND i.indislive
+        AND i.indpred IS NULL AND i.indexprs IS NULL AND m.amname = 'btree'
+        AND keys.columns = (SELECT array_agg(number ORDER BY number) FROM unnest(unit) AS number)
+        AND NOT EXISTS (
+            SELECT FROM unnest(i.indkey::smallint[], i.indcollation::oid[], i.indclass::oid[]) AS k (number, collation_id, class_id)
+            JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.number
+            JOIN pg_opclass AS c ON c.oid = k.class_id
+            WHERE k.collation_id <> a.attcollation OR NOT c.opcdefault)
+    ORDER BY i.indisprimary DESC, i.indexrelid LIMIT 1
+$$;
+COMMENT ON FUNCTION dbext_private.unit_index(oid, smallint[]) IS
+    'A unique, immediate, complete btree index over exactly these columns, under their own collation and default equality; NULL if none.';
+
+CREATE FUNCTION dbext_private.unit_columns(relation oid, unit text[]) RETURNS smallint[]
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    numbers smallint[];
+    unknown text;
+BEGIN
+    IF unit IS NULL THEN
+        SELECT i.indkey::smallint[] INTO numbers FROM pg_index AS i WHERE i.indrelid = relation AND i.indisprimary;
+        IF NOT FOUND THEN
+            PERFORM dbext_private.refuse(format('table %s has no primary key', relation::regclass),
+                'Add one, or name a NOT NULL unique key: dp_track(..., unit => ''{column}'').');
+        END IF;
+        RETURN numbers[0:(SELECT i.indnkeyatts - 1 FROM pg_index AS i WHERE i.indrelid = relation AND i.indisprimary)];
+    END IF;
+    numbers := dbext_private.column_numbers(relation, unit);
+    SELECT a.attname INTO unknown FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (numbers) AND NOT a.attnotnull;
+    IF FOUND THEN
+        PERFORM dbext_private.refuse(format('unit column "%s" may be NULL', unknown), 'The privacy unit must be a NOT NULL unique key.');
+    END IF;
+    RETURN numbers;
+END $$;
+COMMENT ON FUNCTION dbext_private.unit_columns(oid, text[]) IS 'Attribute numbers of the privacy unit: the columns named, or the primary key.';
+
+CREATE FUNCTION dbext_private.column_numbers(relation oid, names text[]) RETURNS smallint[]
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    numbers smallint[];
+    unknown text;
+BEGIN
+    SELECT wanted.name INTO unknown FROM unnest(names) AS wanted (name)
+    WHERE NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = wanted.name AND a.attnum > 0 AND NOT a.attisdropped);
+    IF FOUND THEN
+        PERFORM dbext_private.refuse(format('table %s has no column "%s"', relation::regclass, unknown), NULL, 'DP002');
+    END IF;
+    SELECT array_agg(DISTINCT a.attnum) INTO numbers FROM pg_attribute AS a
+    WHERE a.attrelid = relation AND a.attname = ANY (names) AND a.attnum > 0 AND NOT a.attisdropped;
+    IF numbers IS NULL THEN
+        PERFORM dbext_private.refuse('the list of columns is empty', NULL, 'DP001');
+    END IF;
+    RETURN numbers;
+END $$;
+COMMENT ON FUNCTION dbext_private.column_numbers(oid, text[]) IS 'Attribute numbers of named columns; an unknown name is refused.';
+
+CREATE FUNCTION dbext_private.btree_operator(type_id oid, strategy smallint) RETURNS text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    WITH indexed (type_id, preference) AS (
+        SELECT btree_operator.type_id, 0
+        UNION ALL
+        SELECT CASE WHEN t.typtype = 'e' THEN 'anyenum' WHEN t.typtype = 'r' THEN 'anyrange' WHEN t.typtype = 'm' THEN 'anymultirange'
+            WHEN t.typtype = 'c' THEN 'record' WHEN t.typsubscript = 'array_subscript_handler'::regproc THEN 'anyarray' END::regtype, 1
+        FROM pg_type AS t WHERE t.oid = btree_operator.type_id
+        UNION ALL
+        SELECT c.casttarget, 2 FROM pg_cast AS c WHERE c.castsource = btree_operator.type_id AND c.castmethod = 'b' AND c.castcontext = 'i'
+    )
+    SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname)
+    FROM indexed AS i JOIN pg_opclass AS c ON c.opcintype = i.type_id AND c.opcdefault
+    JOIN pg_am AS m ON m.oid = c.opcmethod AND m.amname = 'btree'
+    JOIN pg_amop AS a ON a.amopfamily = c.opcfamily AND a.amoplefttype = c.opcintype AND a.amoprighttype = c.opcintype
+        AND a.amopstrategy = btree_operator.strategy
+    JOIN pg_operator AS o ON o.oid = a.amopopr JOIN pg_namespace AS n ON n.oid = o.oprnamespace
+    WHERE btree_operator.strategy <> 3 OR o.oprcanmerge OR o.oprcanhash
+    ORDER BY i.preference, c.oid LIMIT 1
+$$;
+COMMENT ON FUNCTION dbext_private.btree_operator(oid, smallint) IS
+    'An operator of a type''s default btree class as SQL text (strategy 1: <, 3: =), or NULL.';
+
+CREATE FUNCTION dbext_private.key_operator(type_id oid) RETURNS text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT dbext_private.btree_operator(type_id, 3::smallint)
+$$;
+COMMENT ON FUNCTION dbext_private.key_operator(oid) IS 'The equality under which a column of a type is a unique key, fit for a FULL JOIN; NULL if there is none.';
+
+CREATE FUNCTION dbext_private.refuse_unusable_unit(relation oid, unit smallint[]) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    unit_text text;
+    unequal text;
+BEGIN
+    SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum),
+        min(a.attname) FILTER (WHERE dbext_private.key_operator(dbext_private.base_type(a.atttypid)) IS NULL)
+    INTO unit_text, unequal FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (unit);
+    IF unequal IS NOT NULL THEN
+        PERFORM dbext_private.refuse(format('unit column "%s" is of a type without default btree equality', unequal));
+    ELSIF dbext_private.unit_index(relation, unit) IS NULL THEN
+        PERFORM dbext_private.refuse(format('(%s) is not a unique key of table %s that dbext can rely on', unit_text, relation::regclass),
+            'It takes a valid unique index over exactly these columns, with default equality and collation, not partial and not deferrable.');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_unusable_unit(oid, smallint[]) IS 'Refuses a privacy unit that no usable unique index enforces.';
+
+CREATE FUNCTION dbext_private.refuse_unreachable_types(relation oid, numbers smallint[]) RETURNS void
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    place text;
+BEGIN
+    SELECT n.nspname INTO place FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = dbext_private.base_type(a.atttypid)
+    LEFT JOIN pg_collation AS c ON c.oid = a.attcollation
+    JOIN pg_namespace AS n ON n.oid IN (t.typnamespace, c.collnamespace)
+    WHERE a.attrelid = relation AND a.attnum = ANY (numbers) AND NOT has_schema_privilege('dbext_owner', n.oid, 'USAGE')
+    LIMIT 1;
+    IF FOUND THEN
+        PERFORM dbext_private.refuse(format('a tracked column has a type or collation in schema "%s", which dbext may not use', place),
+            format('GRANT USAGE ON SCHEMA %I TO dbext_owner', place), 'DP005');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_unreachable_types(oid, smallint[]) IS 'Refuses columns whose type lives in a schema that dbext_owner may not use.';
+
+CREATE FUNCTION dbext_private.refuse_untrackable(relation oid) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    reason text := dbext_private.why_untrackable(relation);
+BEGIN
+    IF relation IS NULL OR NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation) THEN
+        PERFORM dbext_private.refuse('there is no such table', NULL, 'DP002');
+    ELSIF reason IS NOT NULL THEN
+        PERFORM dbext_private.refuse(format('%s cannot be tracked: %s', relation::regclass, reason));
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_untrackable(oid) IS 'Refuses relations whose mutations triggers cannot see in full.';
+
+CREATE FUNCTION dbext_private.tick_kind_and_size(tick interval, OUT kind text, OUT size bigint)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    months bigint := extract(year FROM tick) * 12 + extract(month FROM tick);
+    days bigint := extract(day FROM tick);
+    microseconds bigint := (extract(hour FROM tick) * 3600 + extract(minute FROM tick) * 60 + extract(second FROM tick)) * 1000000;
+BEGIN
+    IF (months <> 0)::integer + (days <> 0)::integer + (microseconds <> 0)::integer IS DISTINCT FROM 1 THEN
+        PERFORM dbext_private.refuse('a tick is a number of months, of days, or of hours, minutes and seconds: one of them, not zero and not a mixture',
+            'Examples: ''1 day'', ''1 month'', ''15 minutes''.', 'DP001');
+    ELSIF months < 0 OR days < 0 OR microseconds < 0 OR months > 1200 OR days > 36525 OR microseconds > 3155760000000000 THEN
+        PERFORM dbext_private.refuse('a tick must be positive and at most a century', NULL, 'DP001');
+    ELSIF microseconds % 1000000 <> 0 THEN
+        PERFORM dbext_private.refuse('a tick must be a whole number of seconds', NULL, 'DP001');
+    END IF;
+    SELECT k.kind, k.size INTO kind, size
+    FROM (VALUES ('month', months), ('day', days), ('fixed', microseconds)) AS k (kind, size) WHERE k.size <> 0;
+END $$;
+COMMENT ON FUNCTION dbext_private.tick_kind_and_size(interval) IS 'Kind (month, day, fixed) and size of a tick, or a refusal.';
+
+CREATE FUNCTION dbext_private.zone_name(zone text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known text;
+BEGIN
+    SELECT z.name INTO known FROM pg_timezone_names AS z WHERE lower(z.name) = lower(zone) ORDER BY z.name = zone DESC LIMIT 1;
+    IF NOT FOUND THEN
+        PERFORM dbext_private.refuse(format('unknown time zone "%s"', zone), 'Use a name of pg_timezone_names, for example ''Asia/Taipei'' or ''UTC''.', 'DP001');
+    END IF;
+    RETURN known;
+END $$;
+COMMENT ON FUNCTION dbext_private.zone_name(text) IS 'The time zone''s own spelling of its name, or a refusal: abbreviations and offsets have no calendar.';

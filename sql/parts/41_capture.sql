@@ -1,0 +1,143 @@
+-- Capture: one PL/pgSQL function per event and tracked table, written from the catalog alone.
+--
+-- Statement triggers with transition tables see the final rows of every kind of DML. A row is recorded only if a tracked column
+-- changed. Rows of one statement have at most one record per entry; the identity number orders the records of an entry across
+-- statements, because whoever changes a row waits for the row lock of whoever changed it before.
+-- Old and new rows are joined with a FULL JOIN, which no cached plan can turn into a nested loop; one-row updates take a cross join.
+
+CREATE FUNCTION dbext_private.capture_name(table_id integer, event text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('dbext_private.capture_%s_%s', event, table_id)
+$$;
+COMMENT ON FUNCTION dbext_private.capture_name(integer, text) IS 'Name of the function that captures an event: insert, update, delete or truncate.';
+
+CREATE FUNCTION dbext_private.confirm_relation(table_id integer, relation oid) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM dbext_private.tracked_table AS t JOIN pg_namespace AS n ON n.nspname = t.schema_name
+        JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.table_name
+        WHERE t.table_id = confirm_relation.table_id AND c.oid = relation) THEN
+        PERFORM dbext_private.refuse(format('a capture function of dbext is attached to the wrong table %s', relation::regclass),
+            'Drop that trigger; dp_track makes the right ones.', 'DP099');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.confirm_relation(integer, oid) IS
+    'Called when OIDs differ from those at dp_track (a restored database): names decide whether the trigger sits on its own table.';
+
+CREATE TYPE dbext_private.column_lists AS (
+    keys text, olds text, news text,            -- log columns:  , key_1   , old_2   , new_2
+    old_keys text, old_values text,             -- expressions over o (the old rows)
+    new_keys text, new_values text,             -- expressions over n (the new rows)
+    null_values text,                           -- as many NULLs as there are values
+    either_keys text,                           -- the key of whichever row is there
+    same_key text, changed text, no_old text, no_new text, unit_missing text
+);
+COMMENT ON TYPE dbext_private.column_lists IS 'Pieces of SQL of which the capture functions of one table are made. Lists begin with their comma.';
+
+CREATE FUNCTION dbext_private.capture_columns(table_id integer) RETURNS dbext_private.column_lists
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    WITH tracked AS (
+        SELECT c.position, c.is_unit, c.gone, quote_ident(c.column_name) AS name, dbext_private.base_type(a.atttypid) AS type_id,
+            NOT a.attnotnull AS may_be_null, row_number() OVER (PARTITION BY c.is_unit ORDER BY c.position) = 1 AS leads,
+            CASE WHEN c.is_unit THEN dbext_private.key_operator(dbext_private.base_type(a.atttypid)) END AS equals
+        FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
+        LEFT JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = c.attribute_number AND NOT a.attisdropped
+        WHERE t.table_id = capture_columns.table_id
+    )
+    SELECT string_agg(format(', key_%s', position), '' ORDER BY position) FILTER (WHERE is_unit),
+        coalesce(string_agg(format(', old_%s', position), '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
+        coalesce(string_agg(format(', new_%s', position), '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
+        string_agg(', o.' || name, '' ORDER BY position) FILTER (WHERE is_unit),
+        coalesce(string_agg(CASE WHEN gone THEN ', NULL' ELSE ', o.' || name END, '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
+        string_agg(', n.' || name, '' ORDER BY position) FILTER (WHERE is_unit),
+        coalesce(string_agg(CASE WHEN gone THEN ', NULL' ELSE ', n.' || name END, '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
+        coalesce(string_agg(', NULL', '') FILTER (WHERE NOT is_unit), ''),
+        string_agg(format(', coalesce(n.%s, o.%1$s)', name), '' ORDER BY position) FILTER (WHERE is_unit),
+        string_agg(format('o.%s %s n.%1$s', name, equals), ' AND ' ORDER BY position) FILTER (WHERE is_unit),
+        coalesce(string_agg(dbext_private.differs(type_id, 'o.' || name, 'n.' || name), ' OR ' ORDER BY position) FILTER (WHERE NOT is_unit AND NOT gone), 'false'),
+        string_agg(format('o.%s IS NOT DISTINCT FROM NULL', name), '') FILTER (WHERE is_unit AND leads),
+        string_agg(format('n.%s IS NOT DISTINCT FROM NULL', name), '') FILTER (WHERE is_unit AND leads),
+        string_agg(format('n.%s IS NOT DISTINCT FROM NULL', name), ' OR ' ORDER BY position) FILTER (WHERE is_unit AND may_be_null)
+    FROM tracked
+$$;
+COMMENT ON FUNCTION dbext_private.capture_columns(integer) IS 'The column lists of a tracked table as it is now.';
+
+CREATE FUNCTION dbext_private.capture_statement(table_id integer, event text) RETURNS text
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    c dbext_private.column_lists := dbext_private.capture_columns(table_id);
+    target text := format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid', table_id);
+    stamp text := ', moment, pg_current_xact_id()';
+BEGIN
+    CASE event
+        WHEN 'insert' THEN
+            RETURN target || c.keys || c.news || E')\n    SELECT ''I''' || stamp || c.new_keys || c.new_values || E'\n    FROM dbext_new AS n';
+        WHEN 'delete' THEN
+            RETURN target || c.keys || c.olds || E')\n    SELECT ''D''' || stamp || c.old_keys || c.old_values || E'\n    FROM dbext_old AS o';
+        WHEN 'update_one' THEN
+            RETURN target || c.keys || c.olds || c.news || E')\n    SELECT ''U''' || stamp || c.new_keys || c.old_values || c.new_values
+                || E'\n    FROM dbext_old AS o CROSS JOIN dbext_new AS n WHERE ' || c.same_key || ' AND (' || c.changed || ')';
+        WHEN 'update' THEN
+            RETURN target || c.keys || c.olds || c.news || E')\n    SELECT CASE WHEN ' || c.no_old || ' THEN ''I'' WHEN ' || c.no_new
+                || ' THEN ''D'' ELSE ''U'' END::"char"' || stamp || c.either_keys || c.old_values || c.new_values
+                || E'\n    FROM dbext_old AS o FULL JOIN dbext_new AS n ON ' || c.same_key
+                || E'\n    WHERE ' || c.no_old || ' OR ' || c.no_new || ' OR ' || c.changed;
+        WHEN 'truncate' THEN
+            -- One marker: from its number on every entry is absent. It reads no table, so it needs no snapshot and no isolation level
+            -- can make it miss rows; TRUNCATE's ACCESS EXCLUSIVE lock puts it after every earlier record and before every later one.
+            RETURN target || E')\n    VALUES (''T''' || stamp || ')';
+    END CASE;
+END $$;
+COMMENT ON FUNCTION dbext_private.capture_statement(integer, text) IS 'The INSERT that records one event; moment is a variable of the function around it.';
+
+CREATE FUNCTION dbext_private.capture_body(table_id integer, event text) RETURNS text
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    unit_missing text := (dbext_private.capture_columns(table_id)).unit_missing;
+    body text;
+BEGIN
+    SELECT format(E'\nDECLARE\n    moment timestamptz := CASE WHEN coalesce(current_setting(''dbext.now'', true), '''') = '''''
+        ' THEN clock_timestamp() ELSE dbext_private.effective_now() END;\nBEGIN\n'
+        '    IF TG_RELID <> %s THEN\n        PERFORM dbext_private.confirm_relation(%s, TG_RELID);\n    END IF;\n', t.relation, table_id)
+    INTO body FROM dbext_private.tracked_table AS t WHERE t.table_id = capture_body.table_id;
+    IF unit_missing IS NOT NULL AND event IN ('insert', 'update') THEN
+        body := body || format(E'    IF EXISTS (SELECT FROM dbext_new AS n WHERE %s) THEN\n'
+            '        PERFORM dbext_private.refuse(''a tracked table takes no row whose privacy unit is NULL'');\n    END IF;\n', unit_missing);
+    END IF;
+    IF event = 'update' THEN
+        body := body || E'    IF (SELECT count(*) FROM (SELECT FROM dbext_new LIMIT 2) AS first_rows) = 1 THEN\n    '
+            || dbext_private.capture_statement(table_id, 'update_one')
+            || E';\n        IF FOUND THEN\n            RETURN NULL;\n        END IF;\n    END IF;\n';
+    END IF;
+    RETURN body || '    ' || dbext_private.capture_statement(table_id, event) || E';\n    RETURN NULL;\nEND ';
+END $$;
+COMMENT ON FUNCTION dbext_private.capture_body(integer, text) IS 'Source text of a capture function.';
+
+CREATE FUNCTION dbext_private.write_capture(table_id integer) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    event text;
+    name text;
+    body text;
+    written boolean := false;
+BEGIN
+    FOREACH event IN ARRAY ARRAY['insert', 'update', 'delete', 'truncate'] LOOP
+        name := dbext_private.capture_name(table_id, event);
+        body := CASE WHEN dbext_private.can_capture(table_id) THEN dbext_private.capture_body(table_id, event) ELSE E'\nBEGIN\n    RETURN NULL;\nEND ' END;
+        CONTINUE WHEN body = (SELECT p.prosrc FROM pg_proc AS p WHERE p.oid = to_regprocedure(name || '()'));
+        EXECUTE format('CREATE OR REPLACE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS %L',
+            name, body);
+        EXECUTE format('REVOKE ALL ON FUNCTION %s() FROM PUBLIC', name);
+        written := true;
+    END LOOP;
+    RETURN written;
+END $$;
+COMMENT ON FUNCTION dbext_private.write_capture(integer) IS
+    'Makes the four capture functions of a table fit its columns as they are; says whether any had to change. Without its unit a table is not captured.';
+
+CREATE FUNCTION dbext_private.can_capture(table_id integer) RETURNS boolean
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT NOT EXISTS (SELECT FROM dbext_private.tracked_column AS c WHERE c.table_id = can_capture.table_id AND c.is_unit AND c.gone)
+$$;
+COMMENT ON FUNCTION dbext_private.can_capture(integer) IS 'Whether the columns of the privacy unit are still there.';

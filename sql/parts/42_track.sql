@@ -1,0 +1,287 @@
+-- Tracking. dp_track and dp_untrack run with the rights of the table's owner: a definer could neither lock someone else's table, nor
+-- read it under row-level security, nor make its triggers. What is private is done by definer helpers that take no SQL, only names.
+
+CREATE FUNCTION dbext_private.require_table_owner(relation oid, role_name name) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM dbext_private.require_admin();
+    IF NOT dbext_private.is_admin(role_name)
+        OR NOT (SELECT pg_has_role(role_name, c.relowner, 'USAGE') FROM pg_class AS c WHERE c.oid = relation) THEN
+        PERFORM dbext_private.refuse(format('only the owner of %s who is a member of dbext_admin may do this', relation::regclass), NULL, 'DP005');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.require_table_owner(oid, name) IS 'Refuses roles that do not both own the table and belong to dbext_admin.';
+
+CREATE FUNCTION dbext_private.triggers_in_place(table_id integer, relation oid) RETURNS text[]
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(array_agg(event ORDER BY event) FILTER (WHERE t.tgenabled IN ('O', 'A')), '{}')
+    FROM unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS event
+    JOIN pg_trigger AS t ON t.tgrelid = triggers_in_place.relation
+        AND t.tgfoid = to_regprocedure(dbext_private.capture_name(triggers_in_place.table_id, event) || '()')
+$$;
+COMMENT ON FUNCTION dbext_private.triggers_in_place(integer, oid) IS 'The events whose capture trigger exists on a relation and is enabled.';
+
+CREATE FUNCTION dbext_private.run_time_columns(table_id integer, prefixes text[], unit boolean) RETURNS text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(string_agg(format(', %s_%s %s%s', prefix, c.position, c.type_name, collation_clause.sql), '' ORDER BY place, c.position), '')
+    FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
+    JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = c.attribute_number
+    LEFT JOIN pg_collation AS k ON k.oid = a.attcollation LEFT JOIN pg_namespace AS n ON n.oid = k.collnamespace
+    CROSS JOIN LATERAL (SELECT coalesce(format(' COLLATE %I.%I', n.nspname, k.collname), '') AS sql) AS collation_clause
+    CROSS JOIN unnest(prefixes) WITH ORDINALITY AS p (prefix, place)
+    WHERE t.table_id = run_time_columns.table_id AND c.is_unit = unit
+$$;
+COMMENT ON FUNCTION dbext_private.run_time_columns(integer, text[], boolean) IS
+    'Column definitions of the run-time tables: positional names (long or odd names are safe), types without modifier, the columns'' collations.';
+
+CREATE FUNCTION dbext_private.create_run_time_tables(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    keys text := dbext_private.run_time_columns(table_id, '{key}', true);
+    changes text := dbext_private.run_time_columns(table_id, '{old,new}', false);
+    images text := dbext_private.run_time_columns(table_id, '{image}', false);
+    key_names text;
+BEGIN
+    SELECT string_agg(format('key_%s', c.position), ', ' ORDER BY c.position) INTO key_names
+    FROM dbext_private.tracked_column AS c WHERE c.table_id = create_run_time_tables.table_id AND c.is_unit;
+    EXECUTE format('CREATE TABLE dbext_private.log_%s (number bigint GENERATED ALWAYS AS IDENTITY, op "char" NOT NULL%s%s, '
+        'mutated_at timestamptz NOT NULL, xid xid8 NOT NULL)', table_id, keys, changes);
+    EXECUTE format('CREATE INDEX log_%s_xid ON dbext_private.log_%1$s (xid)', table_id);
+    EXECUTE format('CREATE INDEX log_%s_mutated_at ON dbext_private.log_%1$s USING brin (mutated_at) WITH (autosummarize = on)', table_id);
+    EXECUTE format('CREATE TABLE dbext_private.deferred_%s (number bigint PRIMARY KEY, op "char" NOT NULL%s%s, '
+        'mutated_at timestamptz NOT NULL, taken_by bigint)', table_id, keys, changes);
+    EXECUTE format('CREATE TABLE dbext_private.admission_%s (slots integer NOT NULL, type_no integer, first_tick bigint NOT NULL, '
+        'frozen boolean NOT NULL, present boolean NOT NULL%s%s, PRIMARY KEY (%s)) WITH (fillfactor = 80)', table_id, keys, images, key_names);
+    EXECUTE format('CREATE TABLE dbext_private.change_%s (tick bigint NOT NULL, baseline boolean NOT NULL, old_present boolean NOT NULL, '
+        'new_present boolean NOT NULL%s%s)', table_id, keys, changes);
+    EXECUTE format('CREATE INDEX change_%s_tick ON dbext_private.change_%1$s (tick)', table_id);
+    EXECUTE format('COMMENT ON TABLE dbext_private.log_%s IS %L', table_id, 'Every mutation of a tracked table, in order of number; op B is the baseline, T a truncation.');
+    EXECUTE format('COMMENT ON TABLE dbext_private.deferred_%s IS %L', table_id, 'Log rows that wait for an earlier mutation of their entry (clocks step back); taken_by is the seal that took them.');
+    EXECUTE format('COMMENT ON TABLE dbext_private.admission_%s IS %L', table_id, 'Every entry ever seen: its type, slots used, first tick and settled image.');
+    EXECUTE format('COMMENT ON TABLE dbext_private.change_%s IS %L', table_id, 'Changes of settled images, one row per entry and sealed tick: what every statistic is computed from.');
+END $$;
+COMMENT ON FUNCTION dbext_private.create_run_time_tables(integer) IS 'Makes log, deferred, admission and change tables of a newly tracked table.';
+
+CREATE FUNCTION dbext_private.store_columns(table_id integer, relation oid, unit smallint[], numbers smallint[]) RETURNS void
+LANGUAGE sql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    INSERT INTO dbext_private.tracked_column (table_id, position, column_name, attribute_number, type_name, is_unit)
+    SELECT store_columns.table_id, row_number() OVER (ORDER BY a.attnum), a.attname, a.attnum,
+        format_type(dbext_private.base_type(a.atttypid), -1), a.attnum = ANY (unit)
+    FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (unit || numbers)
+$$;
+COMMENT ON FUNCTION dbext_private.store_columns(integer, oid, smallint[], smallint[]) IS 'Numbers the tracked columns, in the order of the table.';
+
+CREATE FUNCTION dbext_private.trackable_columns(relation oid, names text[]) RETURNS smallint[]
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE WHEN names IS NOT NULL THEN dbext_private.column_numbers(relation, names)
+        ELSE (SELECT array_agg(a.attnum) FROM pg_attribute AS a
+            WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v') END
+$$;
+COMMENT ON FUNCTION dbext_private.trackable_columns(oid, text[]) IS 'Attribute numbers of the columns named, or of all that are stored.';
+
+CREATE FUNCTION dbext_private.begin_tracking(
+    relation oid, tick interval, time_zone text, unit text[], columns text[], owner_name name) RETURNS integer
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    unit_numbers smallint[];
+    column_numbers smallint[];
+    known dbext_private.tracked_table;
+    table_number integer;
+    role_to_grant text := quote_ident(owner_name);
+    event text;
+BEGIN
+    PERFORM dbext_private.require_table_owner(relation, owner_name);
+    PERFORM dbext_private.refuse_untrackable(relation);
+    unit_numbers := dbext_private.unit_columns(relation, unit);
+    column_numbers := dbext_private.trackable_columns(relation, columns);
+    PERFORM dbext_private.refuse_unusable_unit(relation, unit_numbers);
+    PERFORM dbext_private.refuse_unreachable_types(relation, unit_numbers || column_numbers);
+    PERFORM dbext_private.remember_cluster();
+    SELECT t.* INTO known FROM dbext_private.tracked_table AS t JOIN pg_namespace AS n ON n.nspname = t.schema_name
+    JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.table_name WHERE c.oid = relation;
+    IF FOUND THEN
+        table_number := dbext_private.resume_tracking(known, relation, tick, time_zone, unit_numbers, column_numbers);
+    ELSE
+        table_number := dbext_private.start_tracking(relation, tick, time_zone, unit_numbers, column_numbers);
+    END IF;
+    PERFORM dbext_private.write_capture(table_number);
+    EXECUTE format('GRANT INSERT ON dbext_private.log_%s TO %s', table_number, role_to_grant);
+    FOREACH event IN ARRAY ARRAY['insert', 'update', 'delete', 'truncate'] LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s() TO %s', dbext_private.capture_name(table_number, event), role_to_grant);
+    END LOOP;
+    RETURN table_number;
+END $$;
+COMMENT ON FUNCTION dbext_private.begin_tracking(oid, interval, text, text[], text[], name) IS
+    'Checks the table, prepares its catalog rows, run-time tables and capture functions, and lets its owner write the baseline until finish_tracking.';
+
+CREATE FUNCTION dbext_private.start_tracking(
+    relation oid, tick interval, time_zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS integer
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    parts record := dbext_private.tick_kind_and_size(tick);
+    zone text := dbext_private.zone_name(time_zone);
+    moment timestamptz := dbext_private.effective_now();
+    tick_now bigint := dbext_private.tick_of(parts.kind, parts.size, zone, moment);
+    table_number integer;
+BEGIN
+    INSERT INTO dbext_private.tracked_table (schema_name, table_name, relation, tick_kind, tick_size, time_zone, first_tick, tracked, tracked_at)
+    SELECT n.nspname, c.relname, c.oid, parts.kind, parts.size, zone, tick_now, false, moment
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation
+    RETURNING table_id INTO table_number;
+    PERFORM dbext_private.store_columns(table_number, relation, unit_numbers, column_numbers);
+    PERFORM dbext_private.create_run_time_tables(table_number);
+    -- Snapshot 1:1: sees nothing, so the first seal takes every row that is in the log by then, the baseline of this very transaction
+    -- included: pg_current_snapshot() would not do, because it does not list its own transaction as in progress.
+    INSERT INTO dbext_private.seal_head (table_id, tick, boundary, snapshot)
+    VALUES (table_number, tick_now - 1, dbext_private.tick_end(parts.kind, parts.size, zone, tick_now - 1), '1:1:');
+    RETURN table_number;
+END $$;
+COMMENT ON FUNCTION dbext_private.start_tracking(oid, interval, text, smallint[], smallint[]) IS 'Catalog rows and run-time tables of a table tracked for the first time.';
+
+CREATE FUNCTION dbext_private.resume_tracking(
+    known dbext_private.tracked_table, relation oid, tick interval, zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS integer
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    parts record := dbext_private.tick_kind_and_size(tick);
+BEGIN
+    IF known.tracked AND cardinality(dbext_private.triggers_in_place(known.table_id, relation)) = 4 THEN
+        PERFORM dbext_private.refuse(format('table %s is tracked already', relation::regclass), NULL, 'DP004');
+    END IF;
+    IF (parts.kind, parts.size, dbext_private.zone_name(zone)) IS DISTINCT FROM (known.tick_kind, known.tick_size, known.time_zone)
+        OR EXISTS (
+            SELECT FROM (SELECT c.column_name, c.type_name, c.is_unit FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id) AS before
+            FULL JOIN (SELECT a.attname::text AS column_name, format_type(dbext_private.base_type(a.atttypid), -1) AS type_name, a.attnum = ANY (unit_numbers) AS is_unit
+                FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (unit_numbers || column_numbers)) AS present
+                USING (column_name, type_name, is_unit)
+            WHERE before IS NULL OR present IS NULL) THEN
+        PERFORM dbext_private.refuse(format('table %s was tracked before with another tick, time zone, unit or columns', relation::regclass),
+            'Its ledger and the entries already admitted depend on them: use the same arguments.');
+    END IF;
+    UPDATE dbext_private.tracked_table AS t SET relation = resume_tracking.relation, tracked = false WHERE t.table_id = known.table_id;
+    UPDATE dbext_private.tracked_column AS c SET attribute_number = a.attnum, gone = false
+    FROM pg_attribute AS a WHERE c.table_id = known.table_id AND a.attrelid = resume_tracking.relation AND a.attname = c.column_name;
+    PERFORM dbext_private.empty_log(known.table_id);
+    RETURN known.table_id;
+END $$;
+COMMENT ON FUNCTION dbext_private.resume_tracking(dbext_private.tracked_table, oid, interval, text, smallint[], smallint[]) IS
+    'Takes a table up again: ledger, admission and changes go on, what was not sealed is replaced by a fresh baseline after a T marker.';
+
+CREATE FUNCTION dbext_private.empty_log(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    EXECUTE format('TRUNCATE dbext_private.log_%s, dbext_private.deferred_%1$s', table_id);
+    EXECUTE format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid) VALUES (''T'', dbext_private.effective_now(), pg_current_xact_id())', table_id);
+    UPDATE dbext_private.seal_head AS h SET snapshot = '1:1:' WHERE h.table_id = empty_log.table_id;
+    UPDATE dbext_private.schema_event AS e SET through_tick = dbext_private.open_tick(empty_log.table_id)
+    WHERE e.table_id = empty_log.table_id AND e.through_tick IS NULL;
+END $$;
+COMMENT ON FUNCTION dbext_private.empty_log(integer) IS
+    'Starts the log of a resumed table with a T marker: with the baseline behind it, settled to current image is one ordinary mutation per changed entry.';
+
+CREATE FUNCTION dbext_private.baseline_statement(table_id integer) RETURNS text
+LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid%s%s) SELECT ''B'', $1, pg_current_xact_id()%s%s FROM ONLY %I.%I AS n',
+        t.table_id, c.keys, c.news, c.new_keys, c.new_values, t.schema_name, t.table_name)
+    FROM dbext_private.tracked_table AS t CROSS JOIN LATERAL dbext_private.capture_columns(t.table_id) AS c
+    WHERE t.table_id = baseline_statement.table_id
+$$;
+COMMENT ON FUNCTION dbext_private.baseline_statement(integer) IS 'The INSERT by which the table''s owner records the rows that exist; $1 is the time of tracking.';
+
+CREATE FUNCTION dbext_private.finish_tracking(table_id integer, owner_name name) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    subject text;
+    relation_id oid;
+    event text;
+BEGIN
+    SELECT t.relation INTO relation_id FROM dbext_private.tracked_table AS t WHERE t.table_id = finish_tracking.table_id;
+    PERFORM dbext_private.require_table_owner(relation_id, owner_name);
+    EXECUTE format('REVOKE ALL ON dbext_private.log_%s FROM %I', table_id, owner_name);
+    FOREACH event IN ARRAY ARRAY['insert', 'update', 'delete', 'truncate'] LOOP
+        EXECUTE format('REVOKE ALL ON FUNCTION %s() FROM %I', dbext_private.capture_name(table_id, event), owner_name);
+    END LOOP;
+    UPDATE dbext_private.tracked_table AS t SET tracked = true WHERE t.table_id = finish_tracking.table_id;
+    RETURN dbext_private.protected_subject(table_id);
+END $$;
+COMMENT ON FUNCTION dbext_private.finish_tracking(integer, name) IS 'Takes the owner''s temporary rights away again and says what is protected.';
+
+CREATE FUNCTION dbext_private.protected_subject(table_id integer) RETURNS text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('one row of %I.%I, identified by (%s)', t.schema_name, t.table_name, string_agg(quote_ident(c.column_name), ', ' ORDER BY c.position))
+    FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
+    WHERE t.table_id = protected_subject.table_id AND c.is_unit GROUP BY t.schema_name, t.table_name
+$$;
+COMMENT ON FUNCTION dbext_private.protected_subject(integer) IS 'What is protected, in words.';
+
+CREATE FUNCTION dp_track(tbl regclass, tick interval DEFAULT '1 day', time_zone text DEFAULT 'UTC', unit text[] DEFAULT NULL, columns text[] DEFAULT NULL)
+RETURNS text LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
+DECLARE
+    table_number integer;
+    event record;
+BEGIN
+    PERFORM dbext_private.refuse_tracking_here(tbl, current_user);
+    -- Writers wait from here on, and a transaction that began earlier and writes later is captured by the triggers.
+    EXECUTE format('LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE', tbl);
+    table_number := dbext_private.begin_tracking(tbl, tick, time_zone, unit, columns, current_user);
+    EXECUTE dbext_private.baseline_statement(table_number) USING dbext_private.effective_now();
+    FOR event IN SELECT * FROM (VALUES ('insert', 'REFERENCING NEW TABLE AS dbext_new'), ('delete', 'REFERENCING OLD TABLE AS dbext_old'),
+        ('update', 'REFERENCING OLD TABLE AS dbext_old NEW TABLE AS dbext_new'), ('truncate', '')) AS e (name, tables)
+    LOOP
+        -- Digits sort first: capture runs before the table's own statement triggers, whose changes come after.
+        EXECUTE format('DROP TRIGGER IF EXISTS "00_dbext_%s" ON %s', event.name, tbl);
+        EXECUTE format('CREATE TRIGGER "00_dbext_%s" AFTER %s ON %s %s FOR EACH STATEMENT EXECUTE FUNCTION %s()',
+            event.name, upper(event.name), tbl, event.tables, dbext_private.capture_name(table_number, event.name));
+        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER "00_dbext_%s"', tbl, event.name);
+    END LOOP;
+    RETURN format('Protected: %s. Every mutation is recorded from now on; a tick is %s in time zone %s.',
+        dbext_private.finish_tracking(table_number, current_user), tick, dbext_private.zone_name(time_zone));
+END $$;
+COMMENT ON FUNCTION dp_track(regclass, interval, text, text[], text[]) IS
+    'Records every mutation of a table from now on. Run by its owner, a member of dbext_admin. unit: the NOT NULL unique key that identifies an entry (default: the primary key); columns: what to record (default: all).';
+
+CREATE FUNCTION dbext_private.refuse_tracking_here(relation oid, owner_name name) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM dbext_private.refuse_untrackable(relation);
+    PERFORM dbext_private.require_table_owner(relation, owner_name);
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        PERFORM dbext_private.refuse('a table is tracked in a READ COMMITTED transaction: the baseline must see every row committed before the lock');
+    ELSIF (SELECT c.relforcerowsecurity AND NOT (r.rolsuper OR r.rolbypassrls) FROM pg_class AS c, pg_roles AS r
+            WHERE c.oid = relation AND r.rolname = owner_name) THEN
+        PERFORM dbext_private.refuse('row-level security is forced on this table''s owner, who therefore cannot read the baseline',
+            'Let a role with BYPASSRLS run dp_track.');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_tracking_here(oid, name) IS 'Refusals that come before the table is locked.';
+
+CREATE FUNCTION dbext_private.end_tracking(relation oid, owner_name name) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known dbext_private.tracked_table;
+BEGIN
+    PERFORM dbext_private.require_table_owner(relation, owner_name);
+    UPDATE dbext_private.tracked_table AS t SET tracked = false FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.oid = end_tracking.relation AND t.schema_name = n.nspname AND t.table_name = c.relname AND t.tracked RETURNING t.* INTO known;
+    IF NOT FOUND THEN
+        PERFORM dbext_private.refuse(format('table %s is not tracked', end_tracking.relation::regclass), NULL, 'DP002');
+    END IF;
+    PERFORM dbext_private.note_schema_event(known.table_id, 'untracked', 'tracking was ended by dp_untrack');
+    RETURN format('%I.%I', known.schema_name, known.table_name);
+END $$;
+COMMENT ON FUNCTION dbext_private.end_tracking(oid, name) IS 'Marks a table as no longer tracked.';
+
+CREATE FUNCTION dp_untrack(tbl regclass) RETURNS text LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    subject text;
+    event text;
+BEGIN
+    EXECUTE format('LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE', tbl);
+    subject := dbext_private.end_tracking(tbl, current_user);
+    FOREACH event IN ARRAY ARRAY['insert', 'update', 'delete', 'truncate'] LOOP
+        EXECUTE format('DROP TRIGGER IF EXISTS "00_dbext_%s" ON %s', event, tbl);
+    END LOOP;
+    RETURN format('%s is no longer tracked. Its releases are marked from the open tick on; dp_track takes it up again.', subject);
+END $$;
+COMMENT ON FUNCTION dp_untrack(regclass) IS 'Stops recording. Changelog, admission and ledger stay, so that tracking again resumes them.';
