@@ -25,6 +25,7 @@ KEPT_PLANS = 500
 ENTRIES = {
     "set_budget": "dbext.service.budget:set_budget",
     "budget_status": "dbext.service.status:budget_status",
+    "budget_use": "dbext.service.status:budget_use",
     "mark_public": "dbext.service.declare:mark_public",
     "plan_release": "dbext.service.explain:plan_release",
     "explain_release": "dbext.service.explain:explain_release",
@@ -33,12 +34,9 @@ ENTRIES = {
     "publish_release": "dbext.service.publish:publish_release",
     "window_stats": "dbext.service.answer:window_stats",
     "answer_question": "dbext.service.answer:answer_question",
-    "track": "dbext.service.track:track",
-    "untrack": "dbext.service.track:untrack",
     "add_constraint": "dbext.service.constrain:add_constraint",
     "alter_constraint": "dbext.service.constrain:alter_constraint",
     "seal": "dbext.service.seal:seal",
-    "confirm_upgrade": "dbext.service.seal:confirm_upgrade",
 }
 
 #: PostgreSQL errors that a caller must be able to tell apart; their own text may hold data and is replaced.

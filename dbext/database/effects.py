@@ -1,0 +1,95 @@
+"""SQL for exact effects: what the changes of settled images add to each cell of a statistic.
+
+Every statistic is computed from change_N alone: one row for each entry and sealed tick whose settled image changed. All SQL is composed
+of our own tree (query.render), numbers, and types and operators that the catalog named; no text of a caller gets here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbext.database.identifiers import private
+from dbext.privacy.measure import Measure
+from dbext.query.column import Column
+from dbext.query.predicate import Predicate
+from dbext.query.render import render
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """A column that a release groups by: `collation` only where it differs from its type's own; `label` is its name in the release table."""
+
+    column: Column
+    label: str
+    collation: str | None = None
+
+    @property
+    def collate(self) -> str:
+        """The COLLATE clause, or nothing."""
+        return f" COLLATE {self.collation}" if self.collation else ""
+
+    def image(self, image: str) -> str:
+        """The column in a change row `c`."""
+        return f"c.{'key' if self.column.is_unit else image}_{self.column.position}"
+
+    def matches(self, image: str, place: int) -> str:
+        """The join condition with the frozen key `k`; equality is the type's own."""
+        return f"{self.image(image)} {self.column.operators['=']} k.g{place}{self.collate}"
+
+    def key(self, place: int) -> str:
+        """The frozen key's value as the column's type."""
+        return f"(k.key_values[{place}])::{self.column.literal_type} AS g{place}"
+
+
+def satisfies(predicate: Predicate | None, image: str) -> str:
+    """SQL that is true when an entry is present in an image and satisfies the predicate there; false or NULL otherwise."""
+    present = f"c.{image}_present"
+    return present if predicate is None else f"({present} AND {render(predicate, image, 'c')})"
+
+
+def _counted(measure: Measure, predicate: Predicate | None) -> list[tuple[str, str, str]]:
+    """Return (image whose cell is meant, condition, sign) of each kind of change row that counts."""
+    new, old = satisfies(predicate, "new"), satisfies(predicate, "old")
+    if measure is Measure.ENTERED:
+        return [("new", f"{new} IS TRUE AND {old} IS NOT TRUE AND NOT c.baseline", "")]
+    if measure is Measure.LEFT:
+        return [("old", f"{old} IS TRUE AND {new} IS NOT TRUE", "")]
+    return [("new", f"{new} IS TRUE", ""), ("old", f"{old} IS TRUE", "-")]
+
+
+def tick_sums_sql(table_id: int, measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn]) -> str:
+    """Return the statement that stores the exact effect of each tick on every cell.
+
+    Parameters: release, last tick that is summed already, last tick to sum, and the tick that stands for all before it (so that a
+    statistic since the beginning has one row for its whole past). One row per tick that has an effect, cells in order.
+    """
+    keys = ", ".join(["k.cell", *(group.key(place) for place, group in enumerate(groups, 1))])
+    branches = " UNION ALL ".join(
+        f"SELECT greatest(c.tick, $4::bigint) AS tick, k.cell, {sign}count(*) AS total FROM {private('change', table_id)} AS c "
+        f"JOIN keys AS k ON {_joined(groups, image)} WHERE c.tick > $2::bigint AND c.tick <= $3::bigint AND {condition} GROUP BY 1, 2"
+        for image, condition, sign in _counted(measure, predicate)
+    )
+    return (
+        "INSERT INTO dbext_private.tick_sum (release_id, tick, sums) "
+        f"WITH keys AS MATERIALIZED (SELECT {keys} FROM dbext_private.release_key AS k WHERE k.release_id = $1::integer), "
+        f"effect AS ({branches}), "
+        "total AS (SELECT e.tick, e.cell, sum(e.total)::bigint AS total FROM effect AS e GROUP BY e.tick, e.cell) "
+        "SELECT $1::integer, t.tick, array_agg(coalesce(s.total, 0) ORDER BY k.cell) "
+        "FROM (SELECT DISTINCT tick FROM total) AS t CROSS JOIN keys AS k LEFT JOIN total AS s ON s.tick = t.tick AND s.cell = k.cell "
+        "GROUP BY t.tick"
+    )
+
+
+def _joined(groups: Sequence[GroupColumn], image: str) -> str:
+    return " AND ".join(group.matches(image, place) for place, group in enumerate(groups, 1)) or "true"
+
+
+def window_total_sql(table_id: int, measure: Measure, predicate: Predicate | None) -> str:
+    """Return the query for the exact total of one window. Parameters: tick before the window (NULL: from the beginning), last tick."""
+    terms = [f"{sign}count(*) FILTER (WHERE {condition})" for _, condition, sign in _counted(measure, predicate)]
+    total = " ".join(term if term.startswith("-") or not place else f"+ {term}" for place, term in enumerate(terms))
+    return (
+        f"SELECT ({total})::bigint AS total FROM {private('change', table_id)} AS c "
+        "WHERE ($1::bigint IS NULL OR c.tick > $1::bigint) AND c.tick <= $2::bigint"
+    )

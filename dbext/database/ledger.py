@@ -1,0 +1,144 @@
+"""Budgets and the append-only ledger of what was charged to them.
+
+Whoever charges a budget calls `lock_budget` first and reads the ledger afterwards, in READ COMMITTED: a later statement sees every
+charge that was committed before the lock was had, and no other charge can be committed until this transaction ends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dbext.database.session import Session
+from dbext.database.statements import statements
+from dbext.errors import UnknownObject
+from dbext.privacy.charge import Charge, charge_from_json
+
+SQL = statements("ledger")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What the lifetime loss of an entry may be, over all tables of the budget together."""
+
+    budget_id: int
+    name: str
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def pure(self) -> bool:
+        """Whether losses add as epsilon; otherwise they add as rho and are converted once."""
+        return self.delta == 0
+
+
+def _budget(row: dict) -> Budget:
+    return Budget(row["budget_id"], row["name"], Fraction(row["epsilon"]), Fraction(row["delta"]))
+
+
+def read_budget(session: Session, budget_id: int) -> Budget:
+    """Return a budget as it stands: good for plans and views, never for a charge."""
+    (row,) = session.fetch(SQL["budget"], budget_id)
+    return _budget(row)
+
+
+def lock_budget(session: Session, budget_id: int) -> Budget:
+    """Take a budget's row until the transaction ends, and return it."""
+    (row,) = session.fetch(SQL["lock_budget"], budget_id)
+    return _budget(row)
+
+
+def current_budget_id(session: Session, table_id: int) -> int | None:
+    """Return the budget that a table belongs to, if one was set."""
+    rows = session.fetch(SQL["budget_of_table"], table_id)
+    return rows[0]["budget_id"] if rows else None
+
+
+def budget_id_of(session: Session, table_id: int, name: str) -> int:
+    """Return the budget that a table belongs to; UnknownObject if none was set. `name` is what messages call the table."""
+    budget_id = current_budget_id(session, table_id)
+    if budget_id is None:
+        raise UnknownObject(f"no budget is set for table {name}", hint=f"SELECT dp_set_budget('{name}', epsilon => 1);")
+    return budget_id
+
+
+def find_or_add_budget(session: Session, name: str, epsilon: str, delta: str) -> int:
+    """Return the budget of a name, created with these figures if there is none."""
+    session.execute(SQL["add_budget"], name, epsilon, delta)
+    return session.fetch(SQL["budget_named"], name)[0]["budget_id"]
+
+
+def change_budget(session: Session, budget_id: int, epsilon: str, delta: str) -> None:
+    """Set the figures of a locked budget."""
+    session.execute(SQL["change_budget"], budget_id, epsilon, delta)
+
+
+def move_table(session: Session, table_id: int, budget_id: int) -> None:
+    """Let a table belong to a locked budget."""
+    session.execute(SQL["move_table"], table_id, budget_id)
+
+
+def budgets(session: Session) -> list[int]:
+    """Return the budgets that tables belong to."""
+    return [row["budget_id"] for row in session.fetch(SQL["budgets"])]
+
+
+def lock_budget_of(session: Session, table_id: int, name: str) -> Budget:
+    """Lock the budget that a table belongs to, once the lock is had."""
+    while True:
+        budget_id = budget_id_of(session, table_id, name)
+        budget = lock_budget(session, budget_id)
+        if budget_id_of(session, table_id, name) == budget_id:
+            return budget
+
+
+def tables_of(session: Session, budget_id: int) -> list[int]:
+    """Return the numbers of the tables whose losses add up in a budget."""
+    return [row["table_id"] for row in session.fetch(SQL["tables_of_budget"], budget_id)]
+
+
+def committed_charges(session: Session, table_id: int) -> list[Charge]:
+    """Return all that a table is charged for, reservations included."""
+    return _charges(session.fetch(SQL["committed_charges"], table_id))
+
+
+def spent_charges(session: Session, table_id: int) -> list[Charge]:
+    """Return what has left: answered questions and published nodes."""
+    return _charges(session.fetch(SQL["spent_charges"], table_id))
+
+
+def published_charges(session: Session, release_id: int) -> list[Charge]:
+    """Return the published nodes of one release."""
+    return _charges(session.fetch(SQL["published_charges"], release_id))
+
+
+def _charges(rows: list[dict]) -> list[Charge]:
+    return [charge_from_json(data) for row in rows for data in json.loads(row["charges"])]
+
+
+def uses(session: Session, table_id: int) -> list[tuple[str, str, list[Charge]]]:
+    """Return (kind, name, charges) of every release and question that a table is charged for."""
+    return [(row["kind"], row["name"], _charges([row])) for row in session.fetch(SQL["uses"], table_id)]
+
+
+def append(
+    session: Session,
+    kind: str,
+    budget_id: int,
+    *,
+    recorded_by: str,
+    table_id: int | None = None,
+    release_id: int | None = None,
+    question_id: int | None = None,
+    charges: Sequence[Charge] = (),
+    epsilon: str = "0",
+    note: dict | None = None,
+) -> None:
+    """Add one row. `epsilon` is the exact decimal that was asked for; rows that reserve nothing new carry 0.
+
+    A row of kind 'budget' holds a `note` of what changed in place of charges.
+    """
+    content = json.dumps([charge.to_json() for charge in charges] if note is None else note)
+    session.execute(SQL["append"], budget_id, table_id, release_id, question_id, kind, content, epsilon, recorded_by)

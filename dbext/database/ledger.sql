@@ -1,0 +1,77 @@
+-- name: lock_budget
+-- Take the row of a budget; what is read in later statements is current, and nobody charges meanwhile.
+UPDATE dbext_private.budget AS b SET revision = b.revision + 1
+WHERE b.budget_id = $1::integer
+RETURNING b.budget_id, b.name, b.epsilon::text AS epsilon, b.delta::text AS delta
+
+-- name: budget
+-- A budget as it stands, without a lock.
+SELECT b.budget_id, b.name, b.epsilon::text AS epsilon, b.delta::text AS delta
+FROM dbext_private.budget AS b
+WHERE b.budget_id = $1::integer
+
+-- name: budget_of_table
+-- The budget that a table belongs to.
+SELECT t.budget_id FROM dbext_private.tracked_table AS t WHERE t.table_id = $1::integer
+
+-- name: budget_named
+-- The budget of a name.
+SELECT b.budget_id FROM dbext_private.budget AS b WHERE b.name = $1::text
+
+-- name: add_budget
+-- Create a budget unless another session just did.
+INSERT INTO dbext_private.budget (name, epsilon, delta) VALUES ($1::text, $2::numeric, $3::numeric) ON CONFLICT (name) DO NOTHING
+
+-- name: change_budget
+-- Set the figures of a locked budget.
+UPDATE dbext_private.budget AS b SET epsilon = $2::numeric, delta = $3::numeric WHERE b.budget_id = $1::integer
+
+-- name: move_table
+-- Let a table belong to a budget.
+UPDATE dbext_private.tracked_table AS t SET budget_id = $2::integer WHERE t.table_id = $1::integer
+
+-- name: tables_of_budget
+-- Tables whose losses add up in a budget.
+SELECT t.table_id FROM dbext_private.tracked_table AS t WHERE t.budget_id = $1::integer ORDER BY t.table_id
+
+-- name: budgets
+-- Every budget that a table belongs to.
+SELECT DISTINCT t.budget_id FROM dbext_private.tracked_table AS t WHERE t.budget_id IS NOT NULL ORDER BY t.budget_id
+
+-- name: committed_charges
+-- What a table is charged for: questions, lifetimes of releases that run, and what dropped releases had published.
+SELECT l.charges::text AS charges
+FROM dbext_private.ledger AS l
+WHERE l.table_id = $1::integer AND (l.kind IN ('question', 'return')
+    OR (l.kind = 'reserve' AND NOT EXISTS (
+        SELECT FROM dbext_private.ledger AS r WHERE r.release_id = l.release_id AND r.kind = 'return')))
+ORDER BY l.ledger_no
+
+-- name: spent_charges
+-- What has left: answers to questions and published nodes.
+SELECT l.charges::text AS charges
+FROM dbext_private.ledger AS l
+WHERE l.table_id = $1::integer AND l.kind IN ('question', 'publish')
+ORDER BY l.ledger_no
+
+-- name: published_charges
+-- The nodes of one release that have left.
+SELECT l.charges::text AS charges
+FROM dbext_private.ledger AS l
+WHERE l.release_id = $1::integer AND l.kind = 'publish'
+ORDER BY l.ledger_no
+
+-- name: append
+-- Add a row to the ledger.
+INSERT INTO dbext_private.ledger (budget_id, table_id, release_id, question_id, kind, charges, epsilon, recorded_by)
+VALUES ($1::integer, $2::integer, $3::integer, $4::bigint, $5::text, $6::jsonb, $7::numeric, $8::text)
+
+-- name: uses
+-- What each committed charge of a table is for, in order.
+SELECT CASE l.kind WHEN 'question' THEN 'question' ELSE 'release' END AS kind,
+       coalesce(r.name, 'question ' || l.question_id) AS name, l.charges::text AS charges
+FROM dbext_private.ledger AS l LEFT JOIN dbext_private.release AS r USING (release_id)
+WHERE l.table_id = $1::integer AND (l.kind IN ('question', 'return')
+    OR (l.kind = 'reserve' AND NOT EXISTS (
+        SELECT FROM dbext_private.ledger AS b WHERE b.release_id = l.release_id AND b.kind = 'return')))
+ORDER BY l.ledger_no

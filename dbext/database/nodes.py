@@ -1,0 +1,50 @@
+"""Exact tick sums (private) and the noisy nodes drawn from them, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from dbext.database.session import Session
+from dbext.database.statements import statements
+from dbext.mechanisms.protocol import Node
+
+SQL = statements("nodes")
+
+Cells = list[int]
+
+
+def exact_sums(session: Session, release_id: int, nodes: Sequence[Node], cell_count: int, floor: int) -> list[Cells]:
+    """Return the exact sum of each node, one number per cell; `floor` stands for the beginning.
+
+    Sums of ticks are added up once for all nodes: the sum of (a, b] is the running total at b less that at a.
+    """
+    starts = [floor if node.start is None else max(node.start, floor) for node in nodes]
+    rows = session.fetch(SQL["tick_sums"], release_id, min(starts), max(node.end for node in nodes))
+    wanted = sorted({*starts, *(max(node.end, floor) for node in nodes)})
+    totals = _running_totals([(row["tick"], row["sums"]) for row in rows], wanted, cell_count)
+    return [
+        [high - low for low, high in zip(totals[start], totals[max(node.end, floor)], strict=True)]
+        for start, node in zip(starts, nodes, strict=True)
+    ]
+
+
+def _running_totals(rows: Sequence[tuple[int, Cells]], wanted: Sequence[int], cell_count: int) -> dict[int, Cells]:
+    """Return the sums of all rows up to each wanted tick; rows and wanted ticks are in order."""
+    total, totals, place = [0] * cell_count, {}, 0
+    for tick in wanted:
+        while place < len(rows) and rows[place][0] <= tick:
+            total = [one + more for one, more in zip(total, rows[place][1], strict=True)]
+            place += 1
+        totals[tick] = total
+    return totals
+
+
+def store(session: Session, release_id: int, numbers: Sequence[int], noisy: Sequence[int], cell_count: int) -> None:
+    """Store drawn nodes; a second draw of a node is refused by the primary key."""
+    session.execute(SQL["store"], release_id, list(numbers), list(noisy), cell_count)
+
+
+def noisy(session: Session, release_id: int, numbers: Collection[int]) -> dict[int, Cells]:
+    """Return stored nodes by number."""
+    rows = session.fetch(SQL["noisy"], release_id, sorted(numbers)) if numbers else []
+    return {row["node_no"]: row["noisy"] for row in rows}

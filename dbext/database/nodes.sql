@@ -1,0 +1,16 @@
+-- name: tick_sums
+-- Exact effects of the ticks in a range, one array of cells for each tick that has any.
+SELECT s.tick, s.sums FROM dbext_private.tick_sum AS s
+WHERE s.release_id = $1::integer AND s.tick > $2::bigint AND s.tick <= $3::bigint
+ORDER BY s.tick
+
+-- name: store
+-- Store noisy nodes, cells of the first, then of the second; a number that exists already is refused by the primary key.
+INSERT INTO dbext_private.node (release_id, node_no, noisy)
+SELECT $1::integer, n.number, ($3::bigint[])[(n.place - 1) * $4::bigint + 1 : n.place * $4::bigint]
+FROM unnest($2::bigint[]) WITH ORDINALITY AS n(number, place)
+
+-- name: noisy
+-- Stored nodes by number.
+SELECT n.node_no, n.noisy FROM dbext_private.node AS n
+WHERE n.release_id = $1::integer AND n.node_no = ANY ($2::bigint[])

@@ -1,0 +1,58 @@
+"""Questions and their remembered answers: what was answered once is never drawn again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from dbext.database.session import Session
+from dbext.database.statements import statements
+
+SQL = statements("questions")
+
+
+@dataclass(frozen=True)
+class Question:
+    """The canonical question: window (start, end] in ticks (None: from the beginning), measure, predicate by column positions ('' for none)."""
+
+    table_id: int
+    start: int | None
+    end: int
+    measure: str
+    predicate: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A stored answer: noisy count, the epsilon that was charged for it, and its noise as JSON."""
+
+    question_id: int
+    value: int
+    epsilon: str
+    noise: dict[str, Any]
+
+
+def remembered(session: Session, question: Question, epsilon: str) -> Answer | None:
+    """Return the best stored answer that cost at least `epsilon`, if there is one."""
+    rows = session.fetch(SQL["remembered"], *_canonical(question), epsilon)
+    if not rows:
+        return None
+    row = rows[0]
+    return Answer(row["question_id"], row["answer"], row["epsilon"], json.loads(row["noise"]))
+
+
+def remember(session: Session, question: Question, epsilon: str, value: int, noise: dict[str, Any], asked_by: str) -> Answer:
+    """Store an answer."""
+    (row,) = session.fetch(SQL["remember"], *_canonical(question), epsilon, value, noise, asked_by)
+    return Answer(row["question_id"], value, epsilon, noise)
+
+
+def _canonical(question: Question) -> tuple[object, ...]:
+    return question.table_id, question.start, question.end, question.measure, question.predicate
+
+
+def holds_budget_lock(session: Session) -> bool:
+    """Whether this transaction has changed a budget, so that a second session would wait for it."""
+    return session.fetch(SQL["own_budget_lock"])[0]["held"]
+

@@ -1,0 +1,20 @@
+-- name: remembered
+-- The most exact stored answer to a question that cost at least this much.
+SELECT q.question_id, q.answer, q.epsilon::text AS epsilon, q.noise::text AS noise
+FROM dbext_private.question AS q
+WHERE q.table_id = $1::integer AND q.first_tick IS NOT DISTINCT FROM $2::bigint AND q.last_tick = $3::bigint
+    AND q.measure = $4::text AND q.predicate = $5::text AND q.epsilon >= $6::numeric
+ORDER BY q.epsilon DESC, q.question_id
+LIMIT 1
+
+-- name: remember
+-- Store an answer.
+INSERT INTO dbext_private.question (table_id, first_tick, last_tick, measure, predicate, epsilon, answer, noise, asked_by)
+VALUES ($1::integer, $2::bigint, $3::bigint, $4::text, $5::text, $6::numeric, $7::bigint, $8::jsonb, $9::text)
+RETURNING question_id
+
+-- name: own_budget_lock
+-- Whether this very transaction has written to a budget: its lock would keep the second session waiting until it ends.
+SELECT EXISTS (SELECT FROM pg_locks AS l
+    WHERE l.pid = pg_backend_pid() AND l.granted AND l.locktype = 'relation' AND l.mode = 'RowExclusiveLock'
+        AND l.relation = 'dbext_private.budget'::regclass) AS held

@@ -1,0 +1,137 @@
+"""The table in which a release lands, and its companion view with rounded figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dbext.database.effects import GroupColumn
+from dbext.database.identifiers import qualified, quote_ident, quote_literal
+from dbext.database.session import DatabaseError, Session
+from dbext.errors import NotSupported
+from dbext.privacy.measure import Measure
+
+SCHEMA = "dp_release"
+READERS = "dbext_reader, dbext_analyst, dbext_admin"
+
+MEANINGS = {
+    Measure.STATE: "Noisy number of entries that satisfy the predicate at window_end",
+    Measure.NET: "Noisy change, over the window, of the number of entries that satisfy the predicate",
+    Measure.ENTERED: "Noisy number of times that an entry came to satisfy the predicate in the window",
+    Measure.LEFT: "Noisy number of times that an entry ceased to satisfy the predicate in the window",
+}
+
+
+@dataclass(frozen=True)
+class ReleaseTable:
+    """Names and columns of a release table: one row per window and group key, each window complete, never updated."""
+
+    name: str
+    measure: Measure
+    groups: tuple[GroupColumn, ...]
+    description: str
+
+    @property
+    def table(self) -> str:
+        """The table's quoted name."""
+        return qualified(SCHEMA, self.name)
+
+    @property
+    def view(self) -> str:
+        """The companion view's quoted name."""
+        return qualified(SCHEMA, f"{self.name}_rounded")
+
+    def columns(self) -> list[tuple[str, str, str]]:
+        """Return (quoted name, type, comment) of every column."""
+        groups = [(quote_ident(one.label), one.column.literal_type + one.collate, f"Group key: {one.column.name}") for one in self.groups]
+        return [
+            ("window_end", "pg_catalog.timestamptz", "End of the window, inclusive"),
+            ("window_start", "pg_catalog.timestamptz", "Start of the window, exclusive; for a state: the moment the table's history begins"),
+            *groups,
+            (self.measure.value, "pg_catalog.int8", MEANINGS[self.measure] + "; may be negative"),
+            ("std_error", "pg_catalog.float8", "Standard error of the noise"),
+            ("lower_95", "pg_catalog.float8", "Lower end of the 95% interval for the noise"),
+            ("upper_95", "pg_catalog.float8", "Upper end of the 95% interval for the noise"),
+            ("release_no", "pg_catalog.int8", "Number of the period, from 1"),
+            ("status", "pg_catalog.text", "ok, or capture_gap: schema changes kept mutations of this window from being captured"),
+        ]
+
+    @property
+    def group_list(self) -> str:
+        """The quoted group columns, each followed by a comma."""
+        return "".join(f"{quote_ident(one.label)}, " for one in self.groups)
+
+
+def label(column: str, measure: Measure) -> str:
+    """Return a group column's name in the release table: its own, or group_<name> where the release table has that name already."""
+    taken = {"window_end", "window_start", measure.value, "std_error", "lower_95", "upper_95", "release_no", "status"}
+    return f"group_{column}" if column in taken else column
+
+
+def create(session: Session, made: ReleaseTable) -> None:
+    """Create table and view with their comments, readable column by column: a table grant would show xmin."""
+    for statement in _creation(made):
+        session.execute(statement)
+
+
+def _creation(made: ReleaseTable) -> Iterator[str]:
+    columns = made.columns()
+    defined = ", ".join(f"{name} {kind} NOT NULL" for name, kind, _ in columns)
+    keys = "".join(f", {quote_ident(one.label)}" for one in made.groups)
+    yield f"CREATE TABLE {made.table} ({defined}, PRIMARY KEY (window_end{keys}))"
+    yield f"CREATE VIEW {made.view} AS {_rounded(made)}"
+    yield f"COMMENT ON TABLE {made.table} IS {quote_literal(made.description)}"
+    yield f"COMMENT ON VIEW {made.view} IS {quote_literal('Rounded figures of ' + made.name + _clipped(made.measure))}"
+    for name, _, comment in columns:
+        yield f"COMMENT ON COLUMN {made.table}.{name} IS {quote_literal(comment)}"
+    yield f"GRANT SELECT ({', '.join(name for name, _, _ in columns)}) ON {made.table} TO {READERS}"
+    yield f"GRANT SELECT ON {made.view} TO {READERS}"
+
+
+def _clipped(measure: Measure) -> str:
+    return "" if measure is Measure.NET else ", negative ones shown as 0"
+
+
+def _rounded(made: ReleaseTable) -> str:
+    figures = ((made.measure.value, "round", "int8"), ("lower_95", "floor", "int8"), ("upper_95", "ceil", "int8"))
+    shown = [f"{_floor_at_zero(made.measure, f'pg_catalog.{function}(r.{name})')}::pg_catalog.{kind} AS {name}" for name, function, kind in figures]
+    keys = "".join(f"r.{quote_ident(one.label)}, " for one in made.groups)
+    return f"SELECT r.window_end, r.window_start, {keys}{', '.join(shown)}, r.release_no, r.status FROM {made.table} AS r"
+
+
+def _floor_at_zero(measure: Measure, expression: str) -> str:
+    return expression if measure is Measure.NET else f"GREATEST({expression}, 0)"
+
+
+def drop(session: Session, name: str) -> None:
+    """Drop table and view; refused when other objects depend on them."""
+    try:
+        session.execute(f"DROP VIEW IF EXISTS {qualified(SCHEMA, f'{name}_rounded')}")
+        session.execute(f"DROP TABLE IF EXISTS {qualified(SCHEMA, name)}")
+    except DatabaseError as fault:
+        if fault.sqlstate == "2BP01":
+            raise NotSupported(f"other objects depend on {qualified(SCHEMA, name)}", hint="Drop those views first.") from fault
+        raise
+
+
+def rows_sql(made: ReleaseTable) -> str:
+    """Return the statement that adds the rows of several periods at once.
+
+    Parameters: release, table number, period numbers, first and last tick of their windows (NULL: from the beginning), values (cells of the
+    first period, then of the second, ...), number of cells, standard errors, half widths.
+    """
+    keys = "".join(f"(k.key_values[{place}])::{one.column.literal_type}, " for place, one in enumerate(made.groups, 1))
+    return (
+        f"INSERT INTO {made.table} (window_end, window_start, {made.group_list}{made.measure.value}, "
+        "std_error, lower_95, upper_95, release_no, status) "
+        f"SELECT w.window_end, w.window_start, {keys}v.value, w.std_error, v.value - w.half_width, v.value + w.half_width, w.period, w.status "
+        "FROM (SELECT p.*, dbext_private.table_tick_end($2::integer, p.last) AS window_end, "
+        "dbext_private.table_tick_end($2::integer, coalesce(p.first, t.first_tick - 1)) AS window_start, "
+        "CASE WHEN EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = $2::integer AND e.from_tick <= p.last "
+        "AND (e.through_tick IS NULL OR e.through_tick > coalesce(p.first, p.last - 1))) THEN 'capture_gap' ELSE 'ok' END AS status "
+        "FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $8::double precision[], $9::double precision[]) WITH ORDINALITY "
+        "AS p(period, first, last, std_error, half_width, place), dbext_private.tracked_table AS t WHERE t.table_id = $2::integer) AS w "
+        "CROSS JOIN dbext_private.release_key AS k "
+        "CROSS JOIN LATERAL (SELECT (($6::bigint[])[(w.place - 1) * $7::bigint + k.cell]) AS value) AS v "
+        "WHERE k.release_id = $1::integer"
+    )

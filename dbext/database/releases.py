@@ -1,0 +1,142 @@
+"""Declared releases, their frozen group keys and the columns that keys may be read from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbext.database.effects import GroupColumn
+from dbext.database.identifiers import quote_ident
+from dbext.database.session import DatabaseError, Session
+from dbext.database.statements import statements
+from dbext.errors import BadArgument, UnknownObject
+from dbext.query.column import Column
+
+SQL = statements("releases")
+
+#: Most cells of one release: a node is one array of this many numbers.
+MAX_CELLS = 100_000
+
+
+@dataclass(frozen=True)
+class Release:
+    """A declared release as the catalog keeps it; `content` holds plan, declaration and request as JSON."""
+
+    release_id: int
+    name: str
+    table_id: int
+    content: dict[str, Any]
+    state: str
+    next_period: int
+    created_by: str
+    declaration: str = ""
+    next_end: int | None = None
+    summed_through: int = 0
+
+
+def _release(row: dict[str, Any]) -> Release:
+    return Release(content=json.loads(row["plan"]), **{key: value for key, value in row.items() if key != "plan"})
+
+
+def by_name(session: Session, name: str) -> Release:
+    """Return a release that was not dropped; UnknownObject if there is none."""
+    rows = session.fetch(SQL["by_name"], name)
+    if not rows:
+        raise UnknownObject(f"there is no release {quote_ident(name)}", hint="TABLE dbext.release_status lists the releases.")
+    return _release(rows[0])
+
+
+def lock(session: Session, release_id: int) -> Release:
+    """Take a release's row until the transaction ends, and return it as it is now."""
+    rows = session.fetch(SQL["lock"], release_id)
+    if not rows:
+        raise UnknownObject(f"there is no release number {release_id}")
+    return _release(rows[0])
+
+
+def is_taken(session: Session, name: str) -> bool:
+    """Whether a release or another relation in schema dp_release has the name."""
+    return session.fetch(SQL["taken"], name)[0]["taken"]
+
+
+def add(session: Session, name: str, table_id: int, declaration: str, content: dict, next_end: int, summed_through: int, by: str) -> int:
+    """Record a release and return its number."""
+    return session.fetch(SQL["add"], name, table_id, declaration, content, next_end, summed_through, by)[0]["release_id"]
+
+
+def advance(session: Session, release: Release, next_period: int, last_end: int, next_end: int | None, summed_through: int) -> None:
+    """Note what was published; a release without a next period is finished."""
+    state = "active" if next_end is not None else "finished"
+    session.execute(SQL["advance"], release.release_id, next_period, last_end, next_end, summed_through, state)
+
+
+def mark_dropped(session: Session, release_id: int) -> None:
+    """End a release for good."""
+    session.execute(SQL["drop"], release_id)
+
+
+def collations(session: Session, table_id: int, columns: Sequence[Column]) -> dict[str, str]:
+    """Return the collations of columns that differ from their type's own, by column name."""
+    rows = session.fetch(SQL["collations"], table_id, [column.name for column in columns])
+    return {row["column_name"]: row["collation"] for row in rows}
+
+
+def freeze_keys(session: Session, release_id: int, keys: Sequence[Sequence[str]]) -> None:
+    """Store the group keys of a release; the place in the sequence is the cell."""
+    flat = [value for key in keys for value in key]
+    width = len(keys[0]) if keys else 0
+    session.execute(SQL["add_keys"], release_id, flat, width, len(keys))
+
+
+def distinct_keys(session: Session, groups: Sequence[GroupColumn], rows: Sequence[Sequence[str | None]]) -> list[list[str]]:
+    """Return keys as their columns' types write them, each once under the types' own equality, in order of first appearance.
+
+    Raises BadArgument if a key is NULL, is not a value of its column's type, or if there are none or too many.
+    """
+    if any(value is None for row in rows for value in row):
+        raise BadArgument("a group key is NULL: NULL is equal to nothing, so that its group could hold no entry")
+    selected = ", ".join(f"u.v{i}::{group.column.literal_type}{group.collate} AS g{i}" for i, group in enumerate(groups, 1))
+    names = ", ".join(f"g{i}" for i in range(1, len(groups) + 1))
+    unnested = ", ".join(f"${i}::text[]" for i in range(1, len(groups) + 1))
+    values = ", ".join(f"v{i}" for i in range(1, len(groups) + 1))
+    sql = (
+        f"SELECT ARRAY[{', '.join(f'd.g{i}::text' for i in range(1, len(groups) + 1))}] AS key FROM ("
+        f"SELECT DISTINCT ON ({names}) {names}, n FROM ("
+        f"SELECT {selected}, u.n FROM unnest({unnested}) WITH ORDINALITY AS u({values}, n)) AS typed ORDER BY {names}, n) AS d ORDER BY d.n"
+    )
+    try:
+        found = session.fetch(sql, *[[row[place] for row in rows] for place in range(len(groups))])
+    except DatabaseError as fault:
+        if fault.sqlstate.startswith("22"):
+            raise BadArgument("a group key is not a value of its column's type") from fault
+        raise
+    return _checked([row["key"] for row in found])
+
+
+def public_keys(session: Session, group: GroupColumn, schema: str | None, table: str, column: str) -> list[list[str]]:
+    """Return the distinct values of a column that was marked public, as the group column's type writes them, in its order."""
+    marks = session.fetch(SQL["public_column"], table, column, schema)
+    if not marks:
+        raise UnknownObject(
+            f"column {quote_ident(column)} of table {quote_ident(table)} is not marked public, so that no keys are read from it",
+            hint="If its values are public: SELECT dp_mark_public('table', 'column');",
+        )
+    if len(marks) > 1:
+        raise UnknownObject(f"several tables {quote_ident(table)} have a public column {quote_ident(column)}: name the schema")
+    mark = marks[0]
+    source = f"{quote_ident(mark['schema_name'])}.{quote_ident(mark['table_name'])}"
+    value = f"s.{quote_ident(mark['column_name'])}"
+    rows = session.fetch(
+        f"SELECT {value}::text AS value FROM {source} AS s WHERE {value} IS NOT NULL GROUP BY {value} ORDER BY {value} LIMIT {MAX_CELLS + 1}"
+    )
+    return distinct_keys(session, [group], [[row["value"]] for row in rows])
+
+
+def _checked(keys: list[list[str]]) -> list[list[str]]:
+    if not keys:
+        raise BadArgument("there is no group key", hint="Every window publishes every key: give at least one.")
+    if len(keys) > MAX_CELLS:
+        raise BadArgument(f"a release has at most {MAX_CELLS} group keys")
+    return keys

@@ -1,0 +1,69 @@
+-- name: taken
+-- Whether a release, or another relation where its table and view would be, has this name.
+SELECT EXISTS (SELECT FROM dbext_private.release AS r WHERE r.name = $1::text AND r.state <> 'dropped')
+    OR EXISTS (SELECT FROM pg_class AS c
+               WHERE c.relnamespace = 'dp_release'::regnamespace AND c.relname IN ($1::text, $1::text || '_rounded')) AS taken
+
+-- name: add
+-- Record a declared release.
+INSERT INTO dbext_private.release (name, table_id, declaration, plan, state, next_end, summed_through, created_by)
+VALUES ($1::text, $2::integer, $3::text, $4::jsonb, 'active', $5::bigint, $6::bigint, $7::text)
+RETURNING release_id
+
+-- name: add_keys
+-- Freeze the group keys of a release, in order of cell; width columns make one key.
+INSERT INTO dbext_private.release_key (release_id, cell, key_values)
+SELECT $1::integer, i, ($2::text[])[(i - 1) * $3::integer + 1 : i * $3::integer]
+FROM generate_series(1, $4::integer) AS i
+
+-- name: by_name
+-- A release that was not dropped.
+SELECT r.release_id, r.name, r.table_id, r.declaration, r.plan::text AS plan, r.state, r.created_by, r.next_period
+FROM dbext_private.release AS r WHERE r.name = $1::text AND r.state <> 'dropped'
+
+-- name: lock
+-- Take the row of a release: whoever publishes or drops it holds it.
+SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_end, r.summed_through, r.created_by
+FROM dbext_private.release AS r WHERE r.release_id = $1::integer FOR UPDATE
+
+-- name: advance
+-- Note what was published.
+UPDATE dbext_private.release AS r
+SET next_period = $2::bigint, last_end = $3::bigint, next_end = $4::bigint, summed_through = $5::bigint, state = $6::text, last_error = NULL
+WHERE r.release_id = $1::integer
+
+-- name: drop
+-- End a release for good; its name becomes free.
+UPDATE dbext_private.release AS r SET state = 'dropped', next_end = NULL WHERE r.release_id = $1::integer
+
+-- name: collations
+-- Collations of group columns that differ from their type's own.
+SELECT a.attname AS column_name, quote_ident(n.nspname) || '.' || quote_ident(l.collname) AS collation
+FROM dbext_private.tracked_table AS t
+JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('%I.%I', t.schema_name, t.table_name))
+JOIN pg_type AS y ON y.oid = a.atttypid
+JOIN pg_collation AS l ON l.oid = a.attcollation
+JOIN pg_namespace AS n ON n.oid = l.collnamespace
+WHERE t.table_id = $1::integer AND a.attname = ANY ($2::text[]) AND a.attcollation <> y.typcollation
+
+-- name: public_column
+-- Columns marked public under this name that exist and that the owner of the extension may read.
+SELECT p.schema_name, p.table_name, p.column_name
+FROM dbext_private.public_column AS p
+JOIN pg_class AS c ON c.oid = to_regclass(format('%I.%I', p.schema_name, p.table_name)) AND c.relkind IN ('r', 'p')
+WHERE p.table_name = $1::text AND p.column_name = $2::text AND ($3::text IS NULL OR p.schema_name = $3::text)
+
+-- name: mark_public
+-- Note that a column's values are public.
+INSERT INTO dbext_private.public_column (schema_name, table_name, column_name)
+VALUES ($1::text, $2::text, $3::text) ON CONFLICT DO NOTHING
+
+-- name: column_of_table
+-- What a table and one of its columns are.
+SELECT n.nspname AS schema_name, c.relname AS table_name, c.relkind::text AS kind, a.attname AS column_name,
+       pg_has_role(dbext_private.caller(), c.relowner, 'USAGE') AS owned,
+       has_schema_privilege('dbext_owner', n.oid, 'USAGE') AS reachable
+FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = $2::text AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.oid = $1::oid

@@ -1,0 +1,62 @@
+"""Who calls, and what he may do. Roles are cluster-wide, so that every call is also checked against the table in this database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dbext.database.session import Session
+from dbext.database.statements import statements
+from dbext.errors import NotPermitted, NotSupported
+
+SQL = statements("rights")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The role that a call acts for: SET ROLE if set, else the session's own."""
+
+    name: str
+    admin: bool
+    analyst: bool
+
+
+def caller(session: Session) -> Caller:
+    """Return who calls."""
+    (row,) = session.fetch(SQL["caller"])
+    return Caller(row["name"], row["admin"], row["analyst"])
+
+
+def require_admin(session: Session) -> Caller:
+    """Return the caller, who must be a member of dbext_admin."""
+    found = caller(session)
+    if not found.admin:
+        raise NotPermitted("only a member of dbext_admin may do this")
+    return found
+
+
+def require_analyst(session: Session) -> Caller:
+    """Return the caller, who must be a member of dbext_analyst or dbext_admin."""
+    found = caller(session)
+    if not found.analyst:
+        raise NotPermitted("only a member of dbext_analyst or dbext_admin may do this")
+    return found
+
+
+def require_select(session: Session, table_id: int, name: str, positions: Iterable[int] = ()) -> None:
+    """Refuse a caller who may not SELECT the columns at `positions` of a tracked table, or nothing of it at all."""
+    columns = [row["column_name"] for row in session.fetch(SQL["unreadable"], table_id, sorted(positions))]
+    if None in columns:
+        raise NotPermitted(f"you may not SELECT from table {name}")
+    if columns:
+        raise NotPermitted(f"you may not SELECT column {columns[0]} of table {name}")
+
+
+def require_read_committed(session: Session) -> None:
+    """Refuse a transaction whose snapshot could be older than the last charge."""
+    (row,) = session.fetch(SQL["isolation"])
+    if row["isolation"] != "read committed":
+        raise NotSupported(
+            f"a charge cannot be checked in a transaction of isolation level {row['isolation'].upper()}",
+            hint="Use READ COMMITTED here; dp_window_count works at every level.",
+        )

@@ -1,0 +1,22 @@
+-- name: caller
+-- Who calls, and whether the roles of this extension allow asking and administering.
+SELECT who.name::text AS name, dbext_private.is_admin(who.name) AS admin, dbext_private.is_analyst(who.name) AS analyst
+FROM (SELECT dbext_private.caller() AS name) AS who
+
+-- name: unreadable
+-- Columns among the given positions that the caller may not read; one row without a name when he may read nothing of the table.
+WITH target AS (
+    SELECT t.table_id, to_regclass(format('%I.%I', t.schema_name, t.table_name))::oid AS relation,
+           to_regnamespace(quote_ident(t.schema_name))::oid AS schema, dbext_private.caller() AS who
+    FROM dbext_private.tracked_table AS t WHERE t.table_id = $1::integer
+)
+SELECT c.column_name
+FROM target AS t JOIN dbext_private.tracked_column AS c USING (table_id)
+WHERE c.position = ANY ($2::integer[]) AND NOT coalesce(has_column_privilege(t.who, t.relation, c.column_name, 'SELECT'), false)
+UNION ALL
+SELECT NULL FROM target AS t
+WHERE NOT coalesce(has_any_column_privilege(t.who, t.relation, 'SELECT') AND has_schema_privilege(t.who, t.schema, 'USAGE'), false)
+
+-- name: isolation
+-- The isolation level of this transaction.
+SELECT current_setting('transaction_isolation') AS isolation

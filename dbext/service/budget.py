@@ -1,0 +1,117 @@
+"""Set budgets, and say whether a charge fits one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+
+from dbext.database import catalog, ledger, rights
+from dbext.database.ledger import Budget
+from dbext.database.session import Session
+from dbext.errors import BadArgument, BudgetExceeded, NotSupported
+from dbext.privacy.accountant import worst_case_loss
+from dbext.privacy.charge import Charge
+from dbext.privacy.conversion import budget_picos, epsilon_of
+from dbext.service.numbers import delta_from, epsilon_from, plain, rounded_down, rounded_up
+
+
+def table_loss(session: Session, table_id: int, charges: Sequence[Charge], *, pure: bool) -> int:
+    """Return the picos that the worst entry of a table loses to charges: exact, the maximum over its entry types."""
+    if not charges:
+        return 0
+    types = catalog.accounted_types(session, catalog.tracked_table(session, table_id))
+    return max(worst_case_loss(charges, types, pure).values(), default=0)
+
+
+def committed_loss(session: Session, budget: Budget, extra: dict[int, Iterable[Charge]] | None = None) -> int:
+    """Return the picos charged or reserved in a budget: the sum over its tables. `extra` holds further charges by table."""
+    return sum(
+        table_loss(session, table_id, [*ledger.committed_charges(session, table_id), *(extra or {}).get(table_id, ())], pure=budget.pure)
+        for table_id in ledger.tables_of(session, budget.budget_id)
+    )
+
+
+def capacity(budget: Budget) -> int:
+    """Return the picos that a budget holds."""
+    return budget_picos(budget.epsilon, budget.delta)
+
+
+def require_fits(session: Session, budget: Budget, table_id: int, charges: Sequence[Charge], asked: str) -> Decimal:
+    """Return the epsilon left after charging a locked budget; BudgetExceeded, with nothing changed, if it does not fit."""
+    total = committed_loss(session, budget, {table_id: charges})
+    if total > capacity(budget):
+        spent = epsilon_of(committed_loss(session, budget), budget.delta)
+        left = rounded_down(as_decimal(budget.epsilon) - spent)
+        raise BudgetExceeded(budget.name, spent=rounded_up(spent), asked=asked, left=left)
+    return as_decimal(budget.epsilon) - epsilon_of(total, budget.delta)
+
+
+def as_decimal(value: Fraction) -> Decimal:
+    """Return an epsilon, which came from a decimal, as a decimal."""
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def check_budget(session: Session, budget_id: int) -> None:
+    """Refuse what this transaction did to constraints if the whole ledger no longer fits the budget. Takes the budget's lock."""
+    budget = ledger.lock_budget(session, budget_id)
+    total = committed_loss(session, budget)
+    if total > capacity(budget):
+        spent = rounded_up(epsilon_of(total, budget.delta))
+        raise BudgetExceeded(budget.name, spent=spent, asked="0 under these constraints", left="0")
+
+
+def set_budget(session: Session, tbl: object, epsilon: str | None, delta: str | None = "0", budget: str | None = None) -> str:
+    """Set a table's budget, or let the table join the named one; returns what is in force now.
+
+    The whole ledger is priced anew under the new figures and must fit them. A table that shares a budget with others and has spent
+    from it cannot leave it: the others' entries may be the same people.
+    """
+    who = rights.require_admin(session)
+    rights.require_read_committed(session)
+    wanted_epsilon, wanted_delta = epsilon_from(epsilon, "dp_set_budget('cases', epsilon => 2)"), delta_from(delta)
+    table = catalog.tracked_by_regclass(session, str(tbl))
+    rights.require_select(session, table.table_id, table.qualified_name)
+    target = _lock_for(session, table, budget, wanted_epsilon, wanted_delta)
+    ledger.change_budget(session, target.budget_id, plain(wanted_epsilon), plain(wanted_delta))
+    changed = ledger.read_budget(session, target.budget_id)
+    _require_covers(session, changed)
+    note = {"delta": plain(wanted_delta), "table": table.qualified_name}
+    ledger.append(session, "budget", target.budget_id, recorded_by=who.name, table_id=table.table_id, epsilon=plain(wanted_epsilon), note=note)
+    return f'budget "{changed.name}" of table {table.qualified_name}: epsilon {plain(wanted_epsilon)}, delta {plain(wanted_delta)}'
+
+
+def _lock_for(session: Session, table: catalog.TrackedTable, name: str | None, epsilon: Decimal, delta: Decimal) -> Budget:
+    """Lock the budget that the table is to belong to, created if need be, with the one it leaves, and move the table."""
+    current = ledger.current_budget_id(session, table.table_id)
+    if name is None and current is not None:
+        return ledger.lock_budget(session, current)
+    target = ledger.find_or_add_budget(session, _checked_name(name or table.qualified_name), plain(epsilon), plain(delta))
+    locked = {number: ledger.lock_budget(session, number) for number in sorted({target, current or target})}
+    if current is not None and current != target:
+        _require_may_leave(session, table, locked[current])
+    ledger.move_table(session, table.table_id, target)
+    return locked[target]
+
+
+def _checked_name(name: str) -> str:
+    if not name or len(name.encode()) > 200 or not name.isprintable():
+        raise BadArgument("a budget's name has 1 to 200 printable bytes")
+    return name
+
+
+def _require_may_leave(session: Session, table: catalog.TrackedTable, budget: Budget) -> None:
+    alone = ledger.tables_of(session, budget.budget_id) == [table.table_id]
+    if not alone and ledger.committed_charges(session, table.table_id):
+        raise NotSupported(
+            f'table {table.qualified_name} has spent from budget "{budget.name}", which it shares with other tables, and cannot leave it',
+            hint="Entries of those tables may be the same people: their losses stay together.",
+        )
+
+
+def _require_covers(session: Session, budget: Budget) -> None:
+    """Refuse figures that are below what was spent or reserved, or that cannot price it."""
+    total = committed_loss(session, budget)
+    if total > capacity(budget):
+        spent = rounded_up(epsilon_of(total, budget.delta))
+        raise BadArgument(f'epsilon is smaller than what is already spent or reserved in budget "{budget.name}": {spent} at this delta')

@@ -1,0 +1,157 @@
+"""Declare a release: plan it, reserve its lifetime loss, freeze its keys, create its table. And drop one, and mark keys public."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from dbext.database import catalog, ledger, moments, release_table, releases, rights
+from dbext.database.catalog import TrackedTable
+from dbext.database.effects import GroupColumn
+from dbext.database.ledger import Budget
+from dbext.database.release_table import ReleaseTable
+from dbext.database.session import Session
+from dbext.errors import AlreadyExists, BadArgument, NotPermitted, NotSupported, UnknownObject
+from dbext.privacy.conversion import epsilon_of
+from dbext.query.groups import PublicColumn
+from dbext.query.plan import Plan
+from dbext.query.planner import plan
+from dbext.service.budget import require_fits
+from dbext.service.draft import Draft, draft
+from dbext.service.explain import candidate_rows
+from dbext.service.grouping import group_columns, groups_to_json
+from dbext.service.numbers import plain, rounded_down, rounded_up
+
+MAX_NAME_BYTES = 48
+_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
+
+
+def create_release(session: Session, *, name: str | None, declaration: str | None, **wishes: Any) -> str:
+    """Declare a release and reserve its lifetime loss in the caller's transaction; returns what was made and reserved.
+
+    Nothing noisy leaves here, so that a rollback of the caller may undo it all. The budget's lock is taken before types and ledger are
+    read, and held until the transaction ends.
+    """
+    who = rights.require_analyst(session)
+    rights.require_read_committed(session)
+    check_name(session, name)
+    drafted = draft(session, declaration, **wishes)
+    budget = ledger.lock_budget_of(session, drafted.table.table_id, drafted.table.qualified_name)
+    types = catalog.accounted_types(session, drafted.table)
+    made = plan(drafted.declaration, drafted.request, drafted.tick, types, budget.delta)
+    asked = plain(epsilon_of(max(made.lifetime.values()), budget.delta))
+    left = require_fits(session, budget, drafted.table.table_id, made.charges, asked)
+    candidates = candidate_rows(drafted, types, budget.delta)
+    release_id = _record(session, drafted, made, candidates, name, who.name)
+    ledger.append(
+        session, "reserve", budget.budget_id, recorded_by=who.name, table_id=drafted.table.table_id,
+        release_id=release_id, charges=made.charges, epsilon=asked,
+    )  # fmt: skip
+    return _said(name, made, budget, asked, rounded_down(left))
+
+
+def _said(name: str, made: Plan, budget: Budget, asked: str, left: str) -> str:
+    return (
+        f'release dp_release.{name}: {made.kind} of {made.measure.value}, mechanism {made.mechanism.name}; '
+        f'reserves epsilon {asked} of budget "{budget.name}", {left} left'
+    )
+
+
+def check_name(session: Session, name: str | None) -> None:
+    """Refuse a name that is taken or that SQL would have to quote."""
+    if not name or not _NAME.fullmatch(name):
+        raise BadArgument("a release's name is an identifier of lower-case letters, digits and underscores, such as confirmed_14d")
+    if len(name.encode()) > MAX_NAME_BYTES:
+        raise BadArgument(f"a release's name has at most {MAX_NAME_BYTES} bytes")
+    if releases.is_taken(session, name):
+        raise AlreadyExists(f"the name {name} is taken in schema dp_release", hint="TABLE dbext.release_status lists the releases.")
+
+
+def _record(session: Session, drafted: Draft, made: Plan, candidates: list[dict[str, Any]], name: str, by: str) -> int:
+    """Store the release with its keys and create its table; returns its number."""
+    groups = group_columns(session, drafted.table, drafted.group_columns, made.measure)
+    keys = _keys(session, drafted, groups)
+    content = _content(drafted, made, groups) | {"cells": len(keys), "candidates": candidates}
+    release_id = releases.add(
+        session, name, drafted.table.table_id, drafted.declaration.text, content, made.publish_tick(1), _sum_from(drafted.table, made), by
+    )
+    releases.freeze_keys(session, release_id, keys)
+    release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made)))
+    return release_id
+
+
+def _content(drafted: Draft, made: Plan, groups: Sequence[GroupColumn]) -> dict[str, Any]:
+    """Return what the catalog keeps of a release beside its text: enough to publish it without compiling or planning again."""
+    return {
+        "plan": made.to_json(),
+        "declaration": drafted.declaration.to_json(),
+        "groups": groups_to_json(groups),
+        "measure": made.measure.value,
+        "kind": made.kind,
+        "mechanism": made.mechanism.name,
+        "horizon": made.horizon,
+        "epsilon": str(made.epsilon),
+    }
+
+
+def _sum_from(table: TrackedTable, made: Plan) -> int:
+    """Return the last tick whose effects no node of the release needs one by one."""
+    starts = [node.start for node in made.mechanism.nodes(1)]
+    ends = [node.end for node in made.mechanism.nodes(1)]
+    return table.first_tick - 1 if None in starts else min([*starts, *ends])
+
+
+def _keys(session: Session, drafted: Draft, groups: Sequence[GroupColumn]) -> list[list[str]]:
+    """Return the frozen keys in order of cell; one empty key without groups."""
+    if not groups:
+        return [[]]
+    source = drafted.groups
+    if isinstance(source, PublicColumn):
+        return releases.public_keys(session, groups[0], source.table.schema, source.table.name, source.column)
+    return releases.distinct_keys(session, groups, source.rows)
+
+
+def _description(drafted: Draft, made: Plan) -> str:
+    return (
+        f"Differentially private release of {drafted.table.qualified_name} ({made.kind}, measure {made.measure.value}, "
+        f"lifetime epsilon {made.epsilon}): {' '.join(drafted.declaration.text.split())}"
+    )
+
+
+def drop_release(session: Session, *, name: str | None) -> str:
+    """End a release: its table goes, its nodes and ledger stay, and what was only reserved returns to the budget."""
+    who = rights.require_analyst(session)
+    rights.require_read_committed(session)
+    found = releases.by_name(session, name or "")
+    table = catalog.tracked_table(session, found.table_id)
+    budget = ledger.lock_budget_of(session, found.table_id, table.qualified_name)
+    release = releases.lock(session, found.release_id)
+    if release.state == "dropped":
+        raise UnknownObject(f"there is no release {name}")
+    if not (who.admin or who.name == release.created_by):
+        raise NotPermitted(f"release {name} was declared by someone else")
+    charges = ledger.published_charges(session, release.release_id)
+    ledger.append(
+        session, "return", budget.budget_id, recorded_by=who.name, table_id=release.table_id, release_id=release.release_id, charges=charges
+    )
+    release_table.drop(session, release.name)
+    releases.mark_dropped(session, release.release_id)
+    return f"release {release.name} is dropped; its {release.next_period - 1} published periods stay charged"
+
+
+def mark_public(session: Session, *, tbl: int, column_name: str | None) -> str:
+    """Note that a column's values are public. The caller owns the table, which must be an ordinary one: a view would run its code for us."""
+    rights.require_admin(session)
+    rows = session.fetch(releases.SQL["column_of_table"], tbl, column_name)
+    if not rows or rows[0]["column_name"] is None:
+        raise UnknownObject("there is no such column")
+    row = rows[0]
+    if row["kind"] not in ("r", "p"):
+        raise NotSupported("keys are read from ordinary tables only")
+    if not row["owned"]:
+        raise NotPermitted("only the owner of a table may mark its columns public")
+    if not row["reachable"]:
+        raise NotPermitted("dbext may not use the schema of that table", hint=f"GRANT USAGE ON SCHEMA {row['schema_name']} TO dbext_owner;")
+    session.execute(releases.SQL["mark_public"], row["schema_name"], row["table_name"], row["column_name"])
+    return f"column {row['column_name']} of table {row['schema_name']}.{row['table_name']} is marked public: its values may become group keys"

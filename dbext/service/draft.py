@@ -1,0 +1,125 @@
+"""From the arguments of a declaration to everything a plan needs. Reads the catalog and no data of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dbext.database import catalog, moments, rights
+from dbext.database.catalog import TrackedTable
+from dbext.database.session import Session
+from dbext.errors import BadArgument, DeclarationRefused
+from dbext.query.calendar import Span, Tick
+from dbext.query.column import Column
+from dbext.query.compiler import compile_declaration, resolve
+from dbext.query.declaration import Declaration
+from dbext.query.groups import group_source
+from dbext.query.planner import Request
+from dbext.query.predicate import Predicate
+from dbext.query.predicate_text import columns_of, literals
+from dbext.service.numbers import epsilon_from
+
+EXAMPLE = "dp_create_release(..., epsilon => 0.5)"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A declaration bound to its table, with the caller's wishes; `groups` says where its keys come from (None: no groups)."""
+
+    table: TrackedTable
+    columns: tuple[Column, ...]
+    declaration: Declaration
+    groups: Any
+    request: Request
+
+    @property
+    def tick(self) -> Tick:
+        """The table's tick."""
+        return Tick(self.table.tick_kind, self.table.tick_size)
+
+    @property
+    def group_columns(self) -> tuple[Column, ...]:
+        """The columns grouped by."""
+        return tuple(one.column for one in self.declaration.group_by)
+
+
+def draft(
+    session: Session,
+    declaration: str | None,
+    *,
+    every: dict[str, int] | None,
+    measure: str | None,
+    epsilon: str | None,
+    groups: str | None,
+    start: str | None,
+    horizon: int | None,
+    max_error: str | None,
+) -> Draft:
+    """Compile a declaration and bind it; refuses whatever the caller may not read."""
+    if declaration is None:
+        raise BadArgument("the declaration is missing")
+    parsed = compile_declaration(declaration)
+    table = catalog.tracked_by_name(session, parsed.table.schema, parsed.table.name)
+    columns = catalog.columns(session, table.table_id)
+    bound = _with_boundaries(session, table, resolve(parsed, columns))
+    _require_rights(session, table, bound)
+    check_literals(session, table, bound.predicate)
+    request = Request(
+        start_tick=_start(session, table, start),
+        every=None if every is None else _span(every),
+        measure=measure,
+        epsilon=None if epsilon is None and max_error is not None else Fraction(epsilon_from(epsilon, EXAMPLE)),
+        horizon=horizon,
+        max_error=None if max_error is None else _max_error(max_error),
+        aligned=start is None,
+        first_tick=table.first_tick,
+    )
+    return Draft(table, tuple(columns), bound, group_source(bound, groups) if bound.grouped or groups is not None else None, request)
+
+
+def _with_boundaries(session: Session, table: TrackedTable, declaration: Declaration) -> Declaration:
+    ticks = {text: moments.boundary(session, table, "a fixed time of dp_time", text) for text in declaration.fixed_texts}
+    return declaration.with_boundaries(ticks)
+
+
+def _require_rights(session: Session, table: TrackedTable, declaration: Declaration) -> None:
+    used = set() if declaration.predicate is None else set(columns_of(declaration.predicate))
+    used |= {one.column.position for one in declaration.group_by}
+    rights.require_select(session, table.table_id, table.qualified_name, used)
+
+
+def check_literals(session: Session, table: TrackedTable, predicate: Predicate | None) -> None:
+    """Let PostgreSQL say whether every literal is a value of its column's type; its own message, which quotes the value, is not shown."""
+    for text, literal_type in () if predicate is None else literals(predicate):
+        if not moments.is_literal(session, text, literal_type, table.time_zone):
+            raise DeclarationRefused(f"a literal of the predicate is not a value of type {literal_type}")
+
+
+def _span(parts: dict[str, int]) -> Span:
+    if any(value < 0 for value in parts.values()):
+        raise BadArgument("every must be positive")
+    return Span(**parts)
+
+
+def _start(session: Session, table: TrackedTable, start: str | None) -> int:
+    if start is None:
+        return max(moments.present_boundary(session, table), table.first_tick - 1)
+    floor, ceiling = moments.snap(session, table, "start", start)
+    if floor != ceiling:
+        before, after = moments.ends(session, table.table_id, floor, ceiling)
+        raise BadArgument("start is not a tick boundary", hint=f"The nearest ones are {before} and {after}.")
+    return floor
+
+
+def _max_error(text: str) -> Fraction:
+    try:
+        value = Fraction(text)
+    except ValueError as fault:
+        raise BadArgument("max_error must be a finite number") from fault
+    if value <= 0:
+        raise BadArgument("max_error must be positive")
+    return value
+
+

@@ -1,0 +1,45 @@
+"""Show how a release would be made, or was chosen to be made. Spends nothing and reads no data of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from dbext.database import catalog, ledger, releases, rights
+from dbext.database.session import Session
+from dbext.privacy.constraint import EntryType
+from dbext.privacy.conversion import epsilon_of
+from dbext.query.planner import candidates
+from dbext.service.draft import Draft, draft
+
+
+def plan_release(session: Session, *, name: str | None = None, declaration: str | None, **wishes: Any) -> list[dict[str, Any]]:
+    """Return the candidates of a declaration that is not made yet; `name` is ignored, so that the call differs from the real one by its name alone."""
+    rights.require_analyst(session)
+    drafted = draft(session, declaration, **wishes)
+    budget = ledger.read_budget(session, ledger.budget_id_of(session, drafted.table.table_id, drafted.table.qualified_name))
+    return candidate_rows(drafted, catalog.accounted_types(session, drafted.table), budget.delta)
+
+
+def explain_release(session: Session, *, name: str | None) -> list[dict[str, Any]]:
+    """Return the candidates a declared release was chosen from, as they were when it was declared."""
+    rights.require_analyst(session)
+    return releases.by_name(session, name or "").content["candidates"]
+
+
+def candidate_rows(drafted: Draft, types: Sequence[EntryType], delta: Fraction) -> list[dict[str, Any]]:
+    """Return one row for each way to make a release: predicted errors, and the lifetime loss of an entry of each type."""
+    names = {one.number: one.name for one in types}
+    return [
+        {
+            "mechanism": one.mechanism,
+            "noise": one.noise.text,
+            "mean_std_error": one.mean_std_error,
+            "worst_std_error": one.worst_std_error,
+            "epsilon_by_type": {names[number]: float(epsilon_of(picos, delta)) for number, picos in one.lifetime.items()},
+            "chosen": one.chosen,
+            "reason": one.reason,
+        }
+        for one in candidates(drafted.declaration, drafted.request, drafted.tick, types, delta)
+    ]

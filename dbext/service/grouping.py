@@ -1,0 +1,34 @@
+"""The columns that a release groups by: decided when it is declared, kept with it, needed by its statements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dbext.database import release_table, releases
+from dbext.database.catalog import TrackedTable
+from dbext.database.effects import GroupColumn
+from dbext.database.session import Session
+from dbext.errors import NotSupported
+from dbext.privacy.measure import Measure
+from dbext.query.column import Column
+
+
+def group_columns(session: Session, table: TrackedTable, columns: Sequence[Column], measure: Measure) -> tuple[GroupColumn, ...]:
+    """Return the columns with their labels in the release table and their collations; NotSupported for a type without equality."""
+    for column in columns:
+        if "=" not in column.operators:
+            raise NotSupported(f"column {column.name} has a type without equality and cannot be grouped by")
+    collations = releases.collations(session, table.table_id, columns) if columns else {}
+    return tuple(GroupColumn(one, release_table.label(one.name, measure), collations.get(one.name)) for one in columns)
+
+
+def groups_to_json(groups: Sequence[GroupColumn]) -> list[dict[str, Any]]:
+    """Return what must not change while a release lives: labels and collations, by column position."""
+    return [{"position": one.column.position, "label": one.label, "collation": one.collation} for one in groups]
+
+
+def groups_from_json(data: Sequence[dict[str, Any]], columns: Sequence[Column]) -> tuple[GroupColumn, ...]:
+    """Bind kept groups to the tracked columns as they are now: a column may have been renamed."""
+    by_position = {column.position: column for column in columns}
+    return tuple(GroupColumn(by_position[one["position"]], one["label"], one["collation"]) for one in data)

@@ -1,0 +1,99 @@
+-- Every owner, grant and revoke. Nothing is granted to PUBLIC; dbext_owner owns everything but what only a superuser may change.
+
+DO $$
+DECLARE
+    object record;
+BEGIN
+    -- The extension's own functions and procedures: no rights for PUBLIC, owned by dbext_owner unless they must act as superuser.
+    FOR object IN
+        SELECT p.oid::pg_catalog.regprocedure AS name, p.proname
+        FROM pg_catalog.pg_depend AS d
+        JOIN pg_catalog.pg_extension AS e ON e.oid OPERATOR(pg_catalog.=) d.refobjid AND e.extname OPERATOR(pg_catalog.=) 'dbext'
+        JOIN pg_catalog.pg_proc AS p ON p.oid OPERATOR(pg_catalog.=) d.objid
+        WHERE d.deptype OPERATOR(pg_catalog.=) 'e' AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+            AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+    LOOP
+        EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', object.name);
+        IF object.proname OPERATOR(pg_catalog.<>) 'boot' THEN
+            EXECUTE pg_catalog.format('ALTER ROUTINE %s OWNER TO dbext_owner', object.name);
+        END IF;
+    END LOOP;
+
+    -- Tables, views and sequences.
+    FOR object IN
+        SELECT c.oid::pg_catalog.regclass AS name, c.relname, CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind
+        FROM pg_catalog.pg_class AS c
+        WHERE c.relnamespace IN ('dbext'::pg_catalog.regnamespace, 'dbext_private'::pg_catalog.regnamespace) AND c.relkind IN ('r', 'v')
+    LOOP
+        IF object.relname OPERATOR(pg_catalog.<>) 'runtime' THEN
+            EXECUTE pg_catalog.format('ALTER %s %s OWNER TO dbext_owner', object.kind, object.name);
+        END IF;
+    END LOOP;
+
+    -- Types made for results.
+    FOR object IN
+        SELECT t.oid::pg_catalog.regtype AS name
+        FROM pg_catalog.pg_type AS t JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) t.typrelid AND c.relkind OPERATOR(pg_catalog.=) 'c'
+        WHERE t.typnamespace IN ('dbext'::pg_catalog.regnamespace, 'dbext_private'::pg_catalog.regnamespace)
+    LOOP
+        EXECUTE pg_catalog.format('ALTER TYPE %s OWNER TO dbext_owner', object.name);
+    END LOOP;
+
+    -- dblink lives wherever it was created; the second session is opened by dbext_owner alone.
+    FOR object IN
+        SELECT p.oid::pg_catalog.regprocedure AS name
+        FROM pg_catalog.pg_depend AS d
+        JOIN pg_catalog.pg_extension AS e ON e.oid OPERATOR(pg_catalog.=) d.refobjid AND e.extname OPERATOR(pg_catalog.=) 'dblink'
+        JOIN pg_catalog.pg_proc AS p ON p.oid OPERATOR(pg_catalog.=) d.objid
+        WHERE d.deptype OPERATOR(pg_catalog.=) 'e' AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+            AND p.proname IN ('dblink', 'dblink_connect_u', 'dblink_disconnect')
+    LOOP
+        EXECUTE pg_catalog.format('GRANT EXECUTE ON ROUTINE %s TO dbext_owner', object.name);
+    END LOOP;
+END $$;
+
+-- Where the server finds its code and itself: dbext_owner reads it, only a superuser changes it.
+REVOKE ALL ON dbext_private.runtime FROM PUBLIC;
+GRANT SELECT ON dbext_private.runtime TO dbext_owner;
+GRANT EXECUTE ON FUNCTION dbext_private.boot() TO dbext_owner;
+
+-- The ledger is appended to; its trigger says so again to whoever has more rights.
+REVOKE UPDATE, DELETE, TRUNCATE ON dbext_private.ledger FROM dbext_owner;
+
+-- Readers: public views and release tables (the latter are granted column by column when they are made).
+GRANT USAGE ON SCHEMA dbext, dp_release TO dbext_reader, dbext_analyst, dbext_admin;
+GRANT SELECT ON dbext.tracked_table, dbext.entry_type, dbext.schema_event, dbext.release_status, dbext.budget_status, dbext.budget_use
+    TO dbext_reader, dbext_analyst, dbext_admin;
+GRANT EXECUTE ON FUNCTION dbext_private.public_moment(integer, bigint), dbext_private.public_subject(integer),
+    dbext_private.budget_figures(), dbext_private.budget_uses()
+    TO dbext_reader, dbext_analyst, dbext_admin;
+
+-- Analysts: declare, explain, drop and ask. Each call also checks the caller's rights to the table.
+GRANT EXECUTE ON FUNCTION
+    dp_create_release(text, text, interval, text, numeric, text, text, integer, numeric),
+    dp_create_release(text, text, timestamptz, interval, text, numeric, text, integer, numeric),
+    dp_plan_release(text, text, interval, text, numeric, text, text, integer, numeric),
+    dp_explain_release(text),
+    dp_drop_release(text),
+    dp_window_count(regclass, text, text, text, text, numeric),
+    dp_window_count(regclass, timestamptz, timestamptz, text, text, numeric),
+    dp_window_stats(regclass, text, text, text, text, numeric),
+    dp_window_stats(regclass, timestamptz, timestamptz, text, text, numeric)
+    TO dbext_analyst, dbext_admin;
+
+-- Administrators: constraints, budgets, public keys, publication.
+GRANT USAGE ON SCHEMA dbext_private TO dbext_admin;
+GRANT EXECUTE ON FUNCTION
+    dp_add_constraint(regclass, text, text, integer, interval, text),
+    dp_alter_constraint(regclass, text, integer, interval, text),
+    dp_set_budget(regclass, numeric, numeric, text),
+    dp_mark_public(regclass, text),
+    dbext_private.record_public_column(regclass, text),
+    dbext_private.sealable_tables(),
+    dbext_private.due_releases(),
+    dbext_private.publish_release(integer),
+    dbext_private.note_release_error(integer, text)
+    TO dbext_admin;
+GRANT EXECUTE ON PROCEDURE dp_publish() TO dbext_admin;
+
+-- Capture and seal.
