@@ -24,6 +24,10 @@ class Grid(Protocol):
     def cycle(self) -> tuple[int, int]:
         """Ticks and steps after which the pattern of period lengths repeats."""
 
+    @property
+    def longest_step(self) -> int:
+        """Ticks of the longest period, or more."""
+
     def end(self, period: int) -> int:
         """Return the boundary that closes a period."""
 
@@ -49,6 +53,11 @@ class RegularGrid:
     def cycle(self) -> tuple[int, int]:
         """One step."""
         return self.step, 1
+
+    @property
+    def longest_step(self) -> int:
+        """Every period has `step` ticks."""
+        return self.step
 
     def end(self, period: int) -> int:
         """Return origin + period * step."""
@@ -79,6 +88,11 @@ class MonthGrid:
         """Return the days and steps of the shortest whole number of 400-year cycles that is a whole number of periods."""
         months = math.lcm(_CYCLE_MONTHS, self.months)
         return months // _CYCLE_MONTHS * _CYCLE_DAYS, months // self.months
+
+    @property
+    def longest_step(self) -> int:
+        """A month has at most 31 days."""
+        return 31 * self.months
 
     def end(self, period: int) -> int:
         """Return the day boundary at the first of the month that closes the period."""

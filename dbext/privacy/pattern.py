@@ -96,6 +96,16 @@ class Windows:
         """The grid's, if the pattern is endless."""
         return self.grid.cycle if self.count is None else None
 
+    @property
+    def longest(self) -> int:
+        """Ticks of the longest filter, or more."""
+        return self.width_ticks if self.width_ticks is not None else self.width_steps * self.grid.longest_step
+
+    @property
+    def first_end(self) -> int:
+        """End of the first filter."""
+        return self.filter(1 - self.lead)[1]
+
     def filter(self, period: int) -> tuple[int, int]:
         """Return the filter of one period."""
         end = self.grid.end(period)

@@ -1,0 +1,156 @@
+"""Running totals from the square root of the summing matrix: variance about (ln t / pi + 1.07)^2 / (2 rho), for a known horizon.
+
+The matrix M of running totals is the power series 1 / (1 - z); its square root has the coefficients f_k = C(2k, k) / 4^k, so that with
+R = L = M^(1/2) the release M x + L z has column norm^2 S_T = f_0^2 + ... + f_(T-1)^2 and variance S_t sigma^2 at time t (Fichtenberger,
+Henzinger and Upadhyay 2022; Henzinger, Upadhyay and Upadhyay 2023). Here R is the whole-number encoder c_k = round(2^bits f_k).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+from dbext.errors import BadArgument
+from dbext.mechanisms.encoded import Row
+from dbext.mechanisms.profiles import toeplitz_profile
+from dbext.mechanisms.protocol import Node, check_period
+from dbext.mechanisms.toeplitz import answer_weights, encoder_row
+from dbext.privacy.grid import MonthGrid, RegularGrid
+from dbext.privacy.measure import Measure
+from dbext.privacy.pattern import Filter, Pattern, Single, Windows
+from dbext.privacy.profile import Profile, Reach
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_GUARD_BITS = 64
+_COARSEST = 16
+
+
+def root_coefficient(k: int) -> Fraction:
+    """Return f_k = C(2k, k) / 4^k exactly."""
+    return Fraction(comb(2 * k, k), 4**k)
+
+
+@lru_cache(maxsize=32)
+def root_coefficients(length: int, bits: int) -> tuple[int, ...]:
+    """Return round(2^bits f_k) for k = 0 ... length - 1, by f_k = f_(k-1) (2k - 1) / (2k) in fixed point with 64 bits to spare.
+
+    The same on every machine; non-increasing, because the fixed-point value never increases. The value lies at most k 2^-64 below the
+    exact one before it is rounded.
+    """
+    value, half = 1 << (bits + _GUARD_BITS), 1 << (_GUARD_BITS - 1)
+    coefficients = [1 << bits]
+    for k in range(1, length):
+        value = value * (2 * k - 1) // (2 * k)
+        coefficients.append((value + half) >> _GUARD_BITS)
+    return tuple(coefficients)
+
+
+def encoder_bits(positions: int) -> int:
+    """Return a precision at which rounding disturbs neither the error nor the repulsion of runs.
+
+    The steps f_(k-1) - f_k are about k^(-3/2) / 3.5, and runs repel while rounding moves them by less than the share 1 - f_T: about
+    2^bits > 4 pi T^2.
+    """
+    return max(_COARSEST, 2 * positions.bit_length() + 4)
+
+
+def column_norm_squared(positions: int) -> float:
+    """Return S_T = sum of f_k^2 for k < T, about ln(T) / pi + 1.0663."""
+    import numpy as np
+
+    return float(_squares(np, positions).sum())
+
+
+def predicted_errors(positions: int) -> tuple[float, float]:
+    """Return the root mean square error over time and the worst one, for sigma = 1 at sensitivity 1: the price S_T included."""
+    import numpy as np
+
+    variances = np.cumsum(_squares(np, positions))
+    return float(np.sqrt(variances[-1] * variances.mean())), float(variances[-1])
+
+
+@dataclass(frozen=True)
+class SquareRoot:
+    """Running totals of periods 1 ... horizon. With `baseline`, everything up to end(0) is one more count before them (`state`)."""
+
+    grid: RegularGrid | MonthGrid
+    horizon: int
+    baseline: bool = False
+
+    name = "square_root"
+
+    def __post_init__(self):
+        if self.horizon < 1:
+            raise BadArgument(f"the horizon must be at least 1 period, not {self.horizon}")
+
+    @property
+    def positions(self) -> int:
+        """Number of rows, and of leaves."""
+        return self.horizon + self.baseline
+
+    @property
+    def coefficients(self) -> Sequence[int]:
+        """The whole-number encoder."""
+        return root_coefficients(self.positions, encoder_bits(self.positions))
+
+    def window(self, period: int) -> Filter:
+        """Return the range of a total: from the beginning (`baseline`) or from the first period on."""
+        check_period(period, self.horizon)
+        return None if self.baseline else self.grid.end(0), self.grid.end(period)
+
+    def leaves(self, period: int) -> tuple[Node, ...]:
+        """Return the period; at the first one also leaf 0, the baseline."""
+        check_period(period, self.horizon)
+        leaf = Node(period, self.grid.end(period - 1), self.grid.end(period))
+        return (Node(0, None, self.grid.end(0)), leaf) if self.baseline and period == 1 else (leaf,)
+
+    def rows(self, period: int) -> tuple[Row, ...]:
+        """Return the row of the period; at the first one also that of the baseline."""
+        return tuple(Row(leaf.number, self._weights(leaf.number)) for leaf in self.leaves(period))
+
+    def answer(self, period: int) -> tuple[tuple[int, float], ...]:
+        """Return the weights of all rows so far: the coefficients of 1 / ((1 - z) c(z)), latest row first."""
+        check_period(period, self.horizon)
+        position = self._position(period)
+        weights = self.answer_series()[: position + 1][::-1]
+        return tuple(zip(range(period - position, period + 1), weights.tolist(), strict=True))
+
+    def answer_series(self) -> np.ndarray:
+        """Return l_0, l_1, ...: the total at position t is the sum of l_j y_(t-j), its variance sigma^2 (l_0^2 + ... + l_t^2)."""
+        return _answer_series(self.positions)
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Return the leaves."""
+        periods = Windows(self.grid, None, 1, 0, self.horizon)
+        return (Single(None, self.grid.end(0)), periods) if self.baseline else (periods,)
+
+    def profile(self, measure: Measure, grouped: bool, limits: Reach) -> Profile:  # noqa: FBT001 a property of the release
+        """Return the joint sensitivity of all rows; one change costs the column norm^2 of the whole numbers, exactly."""
+        return toeplitz_profile(self.coefficients, measure, grouped, limits)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tagged form that `mechanism_from_json` reads."""
+        return {"kind": self.name, "grid": self.grid.to_json(), "horizon": self.horizon, "baseline": self.baseline}
+
+    def _position(self, number: int) -> int:
+        return number if self.baseline else number - 1
+
+    def _weights(self, number: int) -> tuple[tuple[int, int], ...]:
+        shift = number - self._position(number)
+        return tuple((s + shift, weight) for s, weight in encoder_row(self.coefficients, self._position(number)))
+
+
+@lru_cache(maxsize=8)
+def _answer_series(positions: int) -> np.ndarray:
+    return answer_weights(root_coefficients(positions, encoder_bits(positions)), None, positions)
+
+
+def _squares(np, positions: int) -> np.ndarray:  # noqa: ANN001 the module, imported late
+    k = np.arange(1, positions)
+    return np.append(1.0, np.cumprod(1 - 0.5 / k)) ** 2

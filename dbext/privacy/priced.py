@@ -1,0 +1,62 @@
+"""Charges with the prices that one entry type pays: what the accountant adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dbext.privacy.charge import Charge
+from dbext.privacy.constraint import Constraint
+from dbext.privacy.coverage import PricedFilter
+from dbext.privacy.measure import most_events
+from dbext.privacy.pattern import Pattern
+from dbext.privacy.pico import ceil_divide
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A charge as one entry type sees it.
+
+    `per_event` prices a filter at what one event costs. With `lifetime` the charge is one filter over its whole span, which an entry
+    that touches it at all pays once and for all.
+    """
+
+    charge: Charge
+    constraint: Constraint
+    pure: bool
+    per_event: bool = False
+    lifetime: int | None = None
+
+    @property
+    def pattern(self) -> Pattern:
+        """The charge's filters."""
+        return self.charge.pattern
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether filters go on for ever, each with its own price."""
+        return self.lifetime is None and not self.pattern.is_finite
+
+    def filters(self, since: int | None = None, until: int | None = None) -> Iterator[PricedFilter]:
+        """Yield the priced filters that hold a tick in (since, until]; a lifetime price is one filter over the whole span."""
+        if self.lifetime is not None:
+            yield PricedFilter(*self.pattern.span(), self.lifetime, self.lifetime)
+            return
+        prices: dict[int | None, tuple[int, int]] = {}
+        for start, end in self.pattern.filters(since, until):
+            ticks = None if start is None else end - start
+            if ticks not in prices:
+                prices[ticks] = self._prices(ticks)
+            yield PricedFilter(start, end, *prices[ticks])
+
+    def _prices(self, ticks: int | None) -> tuple[int, int]:
+        """Return the opening and the later price of a filter of `ticks` ticks.
+
+        n <= s events in a filter of sensitivity s cost at most n / s of what s events cost, because cost(n) / n grows with n:
+        Laplace in epsilon is linear, Gaussian rho quadratic, and e tanh(e / 2) grows faster than e.
+        """
+        later = self.charge.cost_per_filter(self.constraint, ticks, self.pure)
+        if self.per_event:
+            each = ceil_divide(later, most_events(ticks, self.constraint))
+            return each, each
+        return self.charge.opening_cost(self.constraint, ticks, self.pure), later
