@@ -40,6 +40,8 @@ SETTINGS = {
 NOT_DURABLE = {"fsync": "off", "full_page_writes": "off"}
 #: The longest path a Unix socket may have (108 bytes with its end mark), less the file's own name.
 SOCKET_FOLDER_LIMIT = 107 - len(f"/.s.PGSQL.{PORT}")
+#: Variables of our own environment that the server gets too: where its libraries are, and how numpy's are to behave.
+PASSED_ON = ("LD_LIBRARY_PATH", "OPENBLAS_")
 #: Seconds until a start or a stop is given up.
 PATIENCE = 60.0
 
@@ -213,7 +215,7 @@ def _as_server() -> dict[str, object]:
     """
     account = server_account()
     environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "HOME": "/", "OPENBLAS_NUM_THREADS": "1"}
-    environment.update((name, value) for name, value in os.environ.items() if name.startswith("OPENBLAS_"))
+    environment.update((name, value) for name, value in os.environ.items() if name.startswith(PASSED_ON))
     arguments: dict[str, object] = {"cwd": "/", "env": environment, "start_new_session": True}
     if os.geteuid() == 0:
         arguments |= {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}

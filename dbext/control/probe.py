@@ -18,7 +18,6 @@ from dbext.errors import NotPermitted, NotSupported, SecondSessionUnavailable
 _FACTS = """
 SELECT pg_catalog.current_setting('server_version_num')::int / 10000 AS major,
        pg_catalog.pg_is_in_recovery() AS standby,
-       (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user) AS superuser,
        (SELECT r.rolname::text FROM pg_catalog.pg_roles r WHERE r.oid = 10) AS owner,
        pg_catalog.split_part(pg_catalog.current_setting('unix_socket_directories'), ',', 1) AS socket_folder,
        pg_catalog.current_setting('port') AS port,

@@ -1,0 +1,115 @@
+"""Every command against a real database: results, formats, exit codes, messages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+
+def test_publish_then_nothing_to_do(dbext, tickets):
+    first = dbext("publish", "--dsn", tickets.dsn(), "--format", "json")
+    assert first.returncode == 0, first.stderr
+    (published,) = json.loads(first.stdout)
+    assert published["release"] == "valid_now"
+    assert published["periods"] in (4, 5)
+    assert published["error"] is None
+    assert tickets.value("SELECT count(*) FROM dp_release.valid_now") == published["periods"]
+    second = dbext("publish", "--dsn", tickets.dsn(), "--format", "json")
+    assert (second.returncode, json.loads(second.stdout)) == (4, [])
+    assert "nothing is due" in second.stderr
+
+
+def test_a_release_that_fails_is_reported_and_the_others_go_on(dbext, tickets):
+    tickets.execute(
+        """
+        SELECT dp_create_release('broken', $$SELECT count(*) FROM ticket WHERE dp_time > now() - INTERVAL '1 day'$$,
+            every => '1 day', measure => 'net', epsilon => 1, start => (clock_timestamp() - INTERVAL '4 days')::text)
+        """
+    )
+    tickets.execute("UPDATE dbext_private.release SET plan = '{}' WHERE name = 'broken'")
+    done = dbext("publish", "--dsn", tickets.dsn(), "--format", "json")
+    assert done.returncode == 1
+    results = {row["release"]: row for row in json.loads(done.stdout)}
+    assert results["broken"]["error"]
+    assert results["valid_now"]["periods"] > 0
+
+
+@pytest.mark.parametrize("command", ["status", "budget", "tables"])
+def test_views_in_every_format(dbext, tickets, command):
+    as_json = dbext(command, "--dsn", tickets.dsn(), "--format", "json")
+    as_csv = dbext(command, "--dsn", tickets.dsn(), "--format", "csv")
+    as_table = dbext(command, "--dsn", tickets.dsn())
+    assert [as_json.returncode, as_csv.returncode, as_table.returncode] == [0, 0, 0], as_json.stderr
+    assert [as_json.stderr, as_csv.stderr, as_table.stderr] == ["", "", ""]
+    (row,) = json.loads(as_json.stdout)
+    (record,) = csv.DictReader(io.StringIO(as_csv.stdout))
+    assert list(row) == list(record)
+    assert all(name in as_table.stdout for name in row)
+    assert "ticket" in as_table.stdout
+
+
+def test_explain_shows_the_candidates(dbext, tickets):
+    done = dbext("explain", "valid_now", "--dsn", tickets.dsn(), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert sum(row["chosen"] for row in json.loads(done.stdout)) == 1
+
+
+def test_explain_of_an_unknown_release_is_an_error_with_a_message(dbext, tickets):
+    done = dbext("explain", "nothing", "--dsn", tickets.dsn())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+
+
+def test_a_database_without_the_extension(dbext, empty_database):
+    done = dbext("status", "--dsn", empty_database.dsn())
+    assert done.returncode == 1
+    assert "does not have the extension dbext" in done.stderr
+    assert "hint: " in done.stderr
+
+
+def test_a_database_that_does_not_exist(dbext, cluster):
+    assert dbext("status", "--dsn", cluster.dsn("no_such_database")).returncode == 5
+
+
+def test_a_role_without_rights(dbext, tickets):
+    stranger = tickets.create_role()
+    done = dbext("publish", "--dsn", tickets.dsn(stranger))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "permission denied" in done.stderr
+
+
+def test_libpq_finds_the_database_by_itself(dbext, tickets, tmp_path):
+    folder, port = str(tickets.cluster.socket_folder), "5432"
+    by_variables = dbext("status", "--format", "csv", PGHOST=folder, PGPORT=port, PGUSER="postgres", PGDATABASE=tickets.name)
+    services = tmp_path / "services"
+    services.write_text(f"[tickets]\nhost={folder}\nport={port}\nuser=postgres\ndbname={tickets.name}\n")
+    by_service = dbext("status", "--format", "csv", PGSERVICEFILE=str(services), PGSERVICE="tickets")
+    by_environment = dbext("status", "--format", "csv", DBEXT_DSN=tickets.dsn())
+    assert by_variables.returncode == by_service.returncode == by_environment.returncode == 0
+    assert by_variables.stdout == by_service.stdout == by_environment.stdout
+
+
+def test_the_option_wins(dbext, tickets):
+    assert dbext("status", "--dsn", tickets.dsn(), DBEXT_DSN="host=/nowhere").returncode == 0
+
+
+def test_a_url_is_a_connection_string_too(dbext, tickets):
+    folder = str(tickets.cluster.socket_folder).replace("/", "%2F")
+    assert dbext("status", "--dsn", f"postgresql://postgres@{folder}/{tickets.name}").returncode == 0
+
+
+def test_another_version_is_refused(dbext, tickets):
+    tickets.execute("UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'dbext'")
+    done = dbext("status", "--dsn", tickets.dsn())
+    assert done.returncode == 1
+    assert "version 0.0.1" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["demo", "install", "publish", "worker", "explain", "status", "budget", "tables"])
+def test_every_command_explains_itself(dbext, command):
+    done = dbext(command, "--help")
+    assert done.returncode == 0
+    assert "Usage: dbext" in done.stdout
