@@ -107,16 +107,18 @@ def _socket_owner(dsn: str) -> int | None:
 def examine(dsn: str) -> Server:
     """Ask a server all that an installation must know; refuse with what to do where dbext cannot be installed."""
     with connect_as_administrator(dsn) as connection:
-        facts = connection.execute(_FACTS).fetchone()
-        major, standby, superuser, owner, socket_folder, port, installed, available = facts
-        if not superuser:
-            raise NotPermitted(
-                "installing dbext needs a superuser", hint='Connect as one, for example with --dsn "user=postgres dbname=..."'
-            )
+        _require_superuser(connection)
+        major, standby, owner, socket_folder, port, installed, available = connection.execute(_FACTS).fetchone()
         _require(major, standby, available)
         query = "SELECT c.setting FROM pg_catalog.pg_config() c WHERE c.name = 'SHAREDIR'"
         ((sharedir,),) = connection.execute(query).fetchall()
     return Server(major, Path(sharedir), owner, socket_folder, port, installed, embedded_python(dsn))
+
+
+def _require_superuser(connection: psycopg.Connection) -> None:
+    row = connection.execute("SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user").fetchone()
+    if row != (True,):
+        raise NotPermitted("installing dbext needs a superuser", hint='Connect as one, for example with --dsn "user=postgres dbname=..."')
 
 
 def _require(major: int, standby: bool, available: list[str]) -> None:  # noqa: FBT001 - columns of one row

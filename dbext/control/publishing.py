@@ -10,6 +10,11 @@ from psycopg import sql
 
 from dbext.control.database import api_schema, query
 
+_STATUS = """
+SELECT s.release, s.published, s.next_due, CASE WHEN s.status LIKE 'failed%' THEN s.status END AS error
+FROM dbext.release_status s ORDER BY s.release
+"""
+
 
 @dataclass(frozen=True)
 class Publication:
@@ -51,8 +56,7 @@ def publish(connection: psycopg.Connection) -> Outcome:
     after = _status(connection)
     return Outcome(
         tuple(
-            Publication(row["release"], row["published"] - before.get(row["release"], 0), row["next_due"], row["last_error"])
-            for row in after
+            Publication(row["release"], row["published"] - before.get(row["release"], 0), row["next_due"], row["error"]) for row in after
         ),
         warnings,
     )
@@ -75,5 +79,5 @@ def _call(connection: psycopg.Connection, statement: sql.Composed) -> tuple[str,
 
 
 def _status(connection: psycopg.Connection) -> list[dict]:
-    rows, _ = query(connection, "SELECT release, published, next_due, last_error FROM dbext.release_status ORDER BY release")
+    rows, _ = query(connection, _STATUS)
     return rows
