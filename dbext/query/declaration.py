@@ -1,0 +1,137 @@
+"""A declaration: what an SQL text asks to be counted, in our own words. Frozen; the compiler makes it, the planner reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dbext.query.calendar import Span
+from dbext.query.column import Column
+from dbext.query.predicate import ColumnRef, Predicate
+from dbext.query.predicate_json import from_json, to_json
+from dbext.query.refusal import refused
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table as written, folded; `schema` is None when the text names none."""
+
+    schema: str | None
+    name: str
+
+
+@dataclass(frozen=True)
+class Ago:
+    """`now() - span`: that long before the end of the period."""
+
+    span: Span
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A timestamp literal. `tick` is the index of the tick boundary it stands on, once PostgreSQL has said so."""
+
+    text: str
+    offset: int | None = None
+    tick: int | None = None
+
+
+Bound = Ago | Fixed
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """The half-open range (lower, upper] of mutation times. No lower bound: since the beginning; no upper bound: up to now().
+
+    `every` is the period that TUMBLE or HOP states; None when none does.
+    """
+
+    lower: Bound | None = None
+    upper: Bound | None = None
+    every: Span | None = None
+
+    @property
+    def is_fixed(self) -> bool:
+        """True when the range never moves, so that there is one answer."""
+        return isinstance(self.upper, Fixed)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """`SELECT group_by, count(*) FROM table WHERE predicate AND <range> GROUP BY group_by`.
+
+    `mentions_dp_time` says whether the text names the time of mutations; `notes` how it was read where SQL leaves room.
+    """
+
+    text: str
+    table: TableName
+    predicate: Predicate | None = None
+    group_by: tuple[ColumnRef, ...] = ()
+    range: TimeRange = TimeRange()
+    mentions_dp_time: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def grouped(self) -> bool:
+        return bool(self.group_by)
+
+    @property
+    def fixed_texts(self) -> tuple[str, ...]:
+        """The timestamp literals to be turned into boundary indices, read in the table's time zone."""
+        bounds = (self.range.lower, self.range.upper)
+        return tuple(dict.fromkeys(bound.text for bound in bounds if isinstance(bound, Fixed)))
+
+    def with_boundaries(self, ticks: Mapping[str, int | None]) -> Declaration:
+        """The declaration with every literal on its tick boundary; None in `ticks` says that a literal stands on none: refused."""
+        moved = {name: _placed(getattr(self.range, name), ticks) for name in ("lower", "upper")}
+        return replace(self, range=replace(self.range, **moved))
+
+    def to_json(self) -> dict:
+        """What is counted (a resolved declaration): everything but text and notes, by column position."""
+        return {
+            "table": [self.table.schema, self.table.name],
+            "predicate": None if self.predicate is None else to_json(self.predicate),
+            "group_by": [to_json(column) for column in self.group_by],
+            "lower": _bound_to_json(self.range.lower),
+            "upper": _bound_to_json(self.range.upper),
+            "every": self.range.every and self.range.every.to_json(),
+            "mentions_dp_time": self.mentions_dp_time,
+        }
+
+
+def declaration_from_json(data: dict, columns: Sequence[Column], text: str = "") -> Declaration:
+    """The declaration `to_json` made, bound to the columns as they are now."""
+    every = data["every"] and Span.from_json(data["every"])
+    return Declaration(
+        text=text,
+        table=TableName(*data["table"]),
+        predicate=None if data["predicate"] is None else from_json(data["predicate"], columns),
+        group_by=tuple(from_json(column, columns) for column in data["group_by"]),
+        range=TimeRange(_bound_from_json(data["lower"]), _bound_from_json(data["upper"]), every),
+        mentions_dp_time=data["mentions_dp_time"],
+    )
+
+
+def _placed(bound: Bound | None, ticks: Mapping[str, int | None]) -> Bound | None:
+    if not isinstance(bound, Fixed):
+        return bound
+    tick = ticks.get(bound.text)
+    if tick is None:
+        raise refused(
+            "a fixed time of dp_time is not a tick boundary",
+            bound.offset,
+            "Write the instant at which a tick of the table ends, such as midnight in its time zone for ticks of days.",
+        )
+    return replace(bound, tick=tick)
+
+
+def _bound_to_json(bound: Bound | None) -> list | None:
+    if bound is None:
+        return None
+    return ["ago", bound.span.to_json()] if isinstance(bound, Ago) else ["fixed", bound.text, bound.tick]
+
+
+def _bound_from_json(data: list | None) -> Bound | None:
+    if data is None:
+        return None
+    return Ago(Span.from_json(data[1])) if data[0] == "ago" else Fixed(data[1], tick=data[2])

@@ -1,0 +1,99 @@
+"""A plan: what a release will compute, with which noise, and what that costs. Frozen, and the same after a round trip through JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dbext.mechanisms.error import answer_variance, half_width_95
+from dbext.mechanisms.protocol import Mechanism
+from dbext.mechanisms.registry import mechanism_from_json
+from dbext.privacy.charge import Charge, charge_from_json
+from dbext.privacy.grid import grid_from_json
+from dbext.privacy.measure import Measure
+from dbext.privacy.noise import Noise, noise_from_json
+from dbext.query.periods import Grid
+
+KINDS = ("disjoint", "sliding", "running_total", "once")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every period publishes.
+
+    `epsilon` is what the release promises never to exceed; `lifetime` the exact loss by type number, in picos (of epsilon if `pure`,
+    of rho otherwise). `grid` says when periods end; period n is published once the ticks up to `due_tick(n)` are sealed.
+    """
+
+    kind: str
+    measure: Measure
+    grouped: bool
+    mechanism: Mechanism
+    noise: Noise
+    charges: tuple[Charge, ...]
+    pure: bool
+    epsilon: Fraction
+    lifetime: Mapping[int, int]
+    grid: Grid
+    notes: tuple[str, ...] = ()
+
+    @property
+    def horizon(self) -> int | None:
+        """Number of periods; None is endless."""
+        return self.mechanism.horizon
+
+    def window(self, period: int) -> tuple[int | None, int]:
+        """The ticks that period n is about, as boundaries (a, b]; None reaches back to the beginning."""
+        return self.mechanism.window(period)
+
+    def due_tick(self, period: int) -> int:
+        """The boundary at which period n ends: later than its window if that is aged."""
+        return self.grid.end(period)
+
+    def coefficients(self, period: int) -> tuple[int, ...]:
+        """With what weights the nodes of a period's answer are summed."""
+        return tuple(weight for _, weight in self.mechanism.answer(period))
+
+    def std_error(self, period: int) -> float:
+        """Standard deviation of the noise in one cell of period n."""
+        return math.sqrt(answer_variance(self.noise, self.coefficients(period)))
+
+    def half_width_95(self, period: int) -> float:
+        """Half width of the two-sided 95% interval of one cell of period n."""
+        return half_width_95(self.noise, self.coefficients(period))
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that `plan_from_json` reads."""
+        return {
+            "kind": self.kind,
+            "measure": self.measure.value,
+            "grouped": self.grouped,
+            "mechanism": self.mechanism.to_json(),
+            "noise": self.noise.to_json(),
+            "charges": [charge.to_json() for charge in self.charges],
+            "pure": self.pure,
+            "epsilon": str(self.epsilon),
+            "lifetime": {str(number): picos for number, picos in self.lifetime.items()},
+            "grid": self.grid.to_json(),
+            "notes": list(self.notes),
+        }
+
+
+def plan_from_json(data: dict[str, Any]) -> Plan:
+    """The plan that `to_json` wrote."""
+    return Plan(
+        kind=data["kind"],
+        measure=Measure(data["measure"]),
+        grouped=data["grouped"],
+        mechanism=mechanism_from_json(data["mechanism"]),
+        noise=noise_from_json(data["noise"]),
+        charges=tuple(charge_from_json(charge) for charge in data["charges"]),
+        pure=data["pure"],
+        epsilon=Fraction(data["epsilon"]),
+        lifetime={int(number): picos for number, picos in data["lifetime"].items()},
+        grid=grid_from_json(data["grid"]),
+        notes=tuple(data["notes"]),
+    )

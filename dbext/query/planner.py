@@ -1,0 +1,228 @@
+"""Declaration -> plan: every mechanism and noise that could publish it, calibrated to the same lifetime loss, and the best of them.
+
+Candidates are compared by the root of their mean squared error over the periods, at equal lifetime epsilon of the worst entry. Neither
+form of a sliding window always wins: fresh noise per window touches an entry's every window but adds one noise, sums of disjoint blocks
+touch few blocks but add many (theory: (W + w) / P noises of 1 against w / P + 1 of W / P). So both are calibrated and measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+from dbext.errors import BadArgument, InternalError, UnboundedLoss
+from dbext.mechanisms.binary_tree import BinaryTree
+from dbext.mechanisms.disjoint import disjoint_sums
+from dbext.mechanisms.error import answer_variance, half_width_95
+from dbext.mechanisms.independent import IndependentWindows, OneWindow
+from dbext.mechanisms.protocol import Mechanism
+from dbext.privacy.accountant import worst_case_loss
+from dbext.privacy.calibrate import noise_for
+from dbext.privacy.charge import Charge
+from dbext.privacy.constraint import EntryType
+from dbext.privacy.conversion import budget_picos, epsilon_of
+from dbext.privacy.grid import RegularGrid
+from dbext.privacy.measure import Measure
+from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from dbext.privacy.pattern import Windows
+from dbext.query.calendar import Tick
+from dbext.query.declaration import Declaration
+from dbext.query.exact_error import largest_noise_within
+from dbext.query.periods import Grid
+from dbext.query.plan import Plan
+from dbext.query.shape import Request, Shape, shape_of
+
+MAX_EPSILON = 1000
+
+__all__ = ["Candidate", "Plan", "Request", "candidates", "exact_epsilon", "plan", "plan_question"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to publish a release. Errors are those of the noise in one cell, over the periods; `lifetime` is in picos by type number."""
+
+    plan: Plan
+    mean_std_error: float
+    worst_std_error: float
+    worst_half_width_95: float
+    chosen: bool = False
+    reason: str = ""
+
+    @property
+    def mechanism(self) -> str:
+        return self.plan.mechanism.name
+
+    @property
+    def noise(self) -> Noise:
+        return self.plan.noise
+
+    @property
+    def lifetime(self) -> dict[int, int]:
+        return dict(self.plan.lifetime)
+
+
+def exact_epsilon(value: str | int | Decimal | Fraction) -> Fraction:
+    """An epsilon as an exact number: positive, finite, at most MAX_EPSILON. Floats are refused: they are not what was written."""
+    try:
+        epsilon = Fraction(value) if not isinstance(value, float) else None
+    except (ValueError, OverflowError, TypeError, ZeroDivisionError):
+        epsilon = None
+    if epsilon is None:
+        raise BadArgument("epsilon must be a finite exact number", hint="Write it in decimals, like 0.5.")
+    if not 0 < epsilon <= MAX_EPSILON:
+        raise BadArgument(f"epsilon must be greater than 0 and at most {MAX_EPSILON}")
+    return epsilon
+
+
+def plan(declaration: Declaration, request: Request, tick: Tick, types: Sequence[EntryType], delta: Decimal) -> Plan:
+    """The best plan for a resolved declaration. Raises BadArgument, DeclarationRefused or UnboundedLoss."""
+    return next(candidate.plan for candidate in candidates(declaration, request, tick, types, delta) if candidate.chosen)
+
+
+def candidates(declaration: Declaration, request: Request, tick: Tick, types: Sequence[EntryType], delta: Decimal) -> tuple[Candidate, ...]:
+    """Every way to publish, calibrated; exactly one is chosen. Reads no data and spends nothing."""
+    return _ranked(_calibrated(shape_of(declaration, request, tick), request, types, delta, grouped=declaration.grouped), request)
+
+
+def plan_question(start: int | None, end: int, *, measure: Measure, epsilon: Fraction, types: Sequence[EntryType], delta: Decimal) -> Plan:
+    """The plan of one answer about the window (start, end], ungrouped; a start of None reaches back to the beginning."""
+    if start is not None and start >= end:
+        raise BadArgument("the window is empty", hint="It must end after it starts.")
+    if measure is Measure.STATE and start is not None:
+        raise BadArgument("state has no lower bound", hint="Leave the start of the window out, or ask for net.")
+    request = Request(start_tick=end, epsilon=epsilon)
+    shape = Shape(
+        "once", measure, RegularGrid(end - 1 if start is None else start, 1 if start is None else end - start), 1, start=start, end=end
+    )
+    ranked = _ranked(_calibrated(shape, request, types, delta, grouped=False), request)
+    return next(candidate.plan for candidate in ranked if candidate.chosen)
+
+
+def mechanisms_for(shape: Shape) -> list[Mechanism]:
+    """The mechanisms that can publish a shape, simplest first."""
+    if shape.kind == "once":
+        return [OneWindow(shape.start, shape.end)]
+    if shape.kind == "running_total":
+        return [BinaryTree(_aged(shape), shape.horizon, shape.baseline)]
+    windows = Windows(shape.grid, shape.width.ticks, shape.width.steps, shape.age, shape.horizon)
+    assembled = disjoint_sums(windows) if shape.kind == "sliding" else None
+    return [IndependentWindows(windows), *([assembled] if assembled else [])]
+
+
+def _aged(shape: Shape) -> Grid:
+    """The periods a running total sums: as early as it is aged."""
+    return replace(shape.grid, origin=shape.grid.origin - shape.age) if shape.age else shape.grid
+
+
+def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delta: Decimal, *, grouped: bool) -> list[Plan]:
+    """One plan for each mechanism and kind of noise. Gaussian noise has no finite loss at delta = 0."""
+    if request.epsilon is None and request.max_error is None:
+        raise BadArgument(
+            "epsilon is missing", hint="Say what the release may cost: epsilon => 0.5, or how exact it must be: max_error => 10."
+        )
+    if request.epsilon is not None:
+        exact_epsilon(request.epsilon)
+    _refuse_unbounded(shape, types)
+    kinds = [DiscreteLaplace] if delta == 0 else [DiscreteGaussian, DiscreteLaplace]
+    calibrate = _for_epsilon if request.max_error is None else _for_error
+    plans = (
+        calibrate(_blank(shape, mechanism, grouped=grouped, pure=delta == 0), kind, request, types, delta)
+        for mechanism in mechanisms_for(shape)
+        for kind in kinds
+    )
+    return [found for found in plans if found is not None]
+
+
+def _blank(shape: Shape, mechanism: Mechanism, *, grouped: bool, pure: bool) -> Plan:
+    """A plan without noise yet."""
+    return Plan(shape.kind, shape.measure, grouped, mechanism, None, (), pure, Fraction(0), {}, shape.grid, shape.notes)
+
+
+def _for_epsilon(blank: Plan, kind: type[Noise], request: Request, types: Sequence[EntryType], delta: Decimal) -> Plan:
+    """The least noise whose exact lifetime loss stays within the epsilon asked for; recomputed here, so that a mistake cannot pass."""
+    target = budget_picos(request.epsilon, delta)
+    if target < 1:
+        raise BadArgument("epsilon is too small to be counted", hint="Ask for more than 0.000001.")
+    noise = noise_for(blank.mechanism.patterns(), blank.measure, blank.grouped, types, target, blank.pure, kind)
+    finished = _with_noise(blank, noise, types)
+    if max(finished.lifetime.values(), default=0) > target:
+        raise InternalError("a calibrated plan costs more than it was allowed")
+    return replace(finished, epsilon=request.epsilon)
+
+
+def _for_error(blank: Plan, kind: type[Noise], request: Request, types: Sequence[EntryType], delta: Decimal) -> Plan | None:
+    """The most noise whose widest interval stays within max_error, and what it costs; None if that is out of all proportion."""
+    if request.max_error <= 0:
+        raise BadArgument("max_error must be greater than 0")
+    widest = max(_answers(blank), key=lambda weights: sum(weight * weight for weight in weights))
+    noise = largest_noise_within(request.max_error, kind, widest)
+    if noise is None:
+        return None
+    finished = _with_noise(blank, noise, types)
+    epsilon = Fraction(epsilon_of(max(finished.lifetime.values(), default=0), delta))
+    return replace(finished, epsilon=epsilon) if epsilon <= MAX_EPSILON else None
+
+
+def _with_noise(blank: Plan, noise: Noise, types: Sequence[EntryType]) -> Plan:
+    charges = tuple(Charge(pattern, noise, blank.measure, blank.grouped) for pattern in blank.mechanism.patterns())
+    return replace(blank, noise=noise, charges=charges, lifetime=worst_case_loss(charges, types, blank.pure))
+
+
+def _refuse_unbounded(shape: Shape, types: Sequence[EntryType]) -> None:
+    """Without a limit on an entry's mutations only a finite number of periods bounds its loss; say which constraint is missing."""
+    for entry_type in types:
+        if shape.horizon is None and not entry_type.constraint.is_bounded:
+            raise UnboundedLoss(
+                f'nothing bounds the loss of entries of type "{entry_type.name}": they may mutate in every period for ever',
+                hint="Add a constraint with dp_add_constraint (max_mutations, active_within or both), or give the release a horizon.",
+            )
+
+
+def _answers(plan: Plan) -> Counter[tuple[int, ...]]:
+    """How often each list of coefficients occurs over the periods; windows are all alike."""
+    if plan.kind != "running_total":
+        return Counter([plan.coefficients(1)])
+    return Counter(tuple(sorted(plan.coefficients(period))) for period in range(1, plan.horizon + 1))
+
+
+def _ranked(plans: list[Plan], request: Request) -> tuple[Candidate, ...]:
+    if not plans:
+        raise BadArgument(
+            "no noise is that small at any allowed epsilon", hint="Allow a larger max_error, longer windows or a shorter horizon."
+        )
+    measured = [_measured(found) for found in plans]
+    if request.max_error is None:
+        best = min(measured, key=lambda candidate: candidate.mean_std_error)
+    else:
+        best = min(measured, key=lambda candidate: candidate.plan.epsilon)
+        _refuse_dear(best.plan.epsilon, request)
+    return tuple(replace(one, chosen=one is best, reason=_reason(one, best, request)) for one in measured)
+
+
+def _measured(found: Plan) -> Candidate:
+    answers = _answers(found)
+    variances = {weights: answer_variance(found.noise, weights) for weights in answers}
+    mean = sum(variances[weights] * count for weights, count in answers.items()) / answers.total()
+    worst = max(variances, key=variances.get)
+    return Candidate(found, math.sqrt(mean), math.sqrt(variances[worst]), half_width_95(found.noise, worst))
+
+
+def _refuse_dear(needed: Fraction, request: Request) -> None:
+    if request.epsilon is not None and needed > request.epsilon:
+        shown = math.ceil(needed * 10**6) / 10**6
+        raise BadArgument(
+            f"max_error of {float(request.max_error):g} needs an epsilon of {shown:g}, above the {float(request.epsilon):g} allowed",
+            hint="Allow a larger max_error, or a larger epsilon.",
+        )
+
+
+def _reason(one: Candidate, best: Candidate, request: Request) -> str:
+    if one is best:
+        return "smallest error at this epsilon" if request.max_error is None else "smallest epsilon for this error"
+    if request.max_error is None:
+        return f"{one.mean_std_error / best.mean_std_error:.2f} times the error of the best"
+    return f"{float(one.plan.epsilon / best.plan.epsilon):.2f} times the epsilon of the best"

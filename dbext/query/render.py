@@ -1,0 +1,99 @@
+"""Bound predicate -> SQL over the columns of an image, for the settled-image tables.
+
+No name that a search path could redirect is left: every operator is written `OPERATOR(schema.op)`, every literal is quoted text cast to
+a schema-qualified type, every function is of pg_catalog. The result may be NULL; whoever counts wraps it in `(...) IS TRUE`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dbext.errors import InternalError
+from dbext.query.predicate import And, Call, ColumnRef, Compare, In, IsNull, IsTruth, Like, Literal, Not, Or, Predicate, Value
+
+_ALIAS = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
+_TEXT_OPERATORS = {operator: f"OPERATOR(pg_catalog.{operator})" for operator in ("=", "<>", "<", "<=", ">", ">=")}
+
+
+def render(predicate: Predicate, image: str, alias: str | None = None) -> str:
+    """SQL text of a bound predicate over `image` ('new', 'old' or 'image'), its columns qualified with `alias` if one is given."""
+    if image not in ("new", "old", "image") or (alias is not None and not _ALIAS.fullmatch(alias)):
+        raise InternalError("a predicate is rendered over new, old or image, with a plain alias")
+    return _Renderer(image, f"{alias}." if alias else "").predicate(predicate)
+
+
+def quote_text(value: str) -> str:
+    """A string constant that reads the same whatever standard_conforming_strings says."""
+    escaped = value.replace("'", "''")
+    return f" E'{escaped}'".replace("\\", "\\\\") if "\\" in value else f"'{escaped}'"
+
+
+class _Renderer:
+    """Where columns are found (`prefix` + image name), carried through the walk."""
+
+    def __init__(self, image: str, prefix: str):
+        self.image, self.prefix = image, prefix
+
+    def predicate(self, node: Predicate) -> str:
+        return getattr(self, f"_{type(node).__name__.lower()}")(node)
+
+    value = predicate
+
+    def _columnref(self, node: ColumnRef) -> str:
+        if node.column is None:
+            raise InternalError("a predicate is rendered before its names are resolved")
+        kind = "key" if node.column.is_unit else self.image
+        return f"{self.prefix}{kind}_{node.column.position}"
+
+    def _literal(self, node: Literal) -> str:
+        if not node.cast:
+            raise InternalError("a predicate is rendered before its literals are typed")
+        return f"{quote_text(node.text)}::{node.cast}"
+
+    def _call(self, node: Call) -> str:
+        return f"pg_catalog.{node.function}({self.value(node.argument)}::pg_catalog.text)"
+
+    def _compare(self, node: Compare) -> str:
+        return _compared(self.value(node.left), node.operator, self.value(node.right), _operators(node.left))
+
+    def _in(self, node: In) -> str:
+        listed = ", ".join(self.value(literal) for literal in node.literals)
+        member = f"({self.value(node.value)} {_operators(node.value)['=']} ANY (ARRAY[{listed}]))"
+        return f"(NOT {member})" if node.negated else member
+
+    def _like(self, node: Like) -> str:
+        operator = "!~~" if node.negated else "~~"
+        return f"({self.value(node.value)} OPERATOR(pg_catalog.{operator}) {self.value(node.pattern)})"
+
+    def _isnull(self, node: IsNull) -> str:
+        return f"({self.value(node.value)} IS {'NOT ' if node.negated else ''}NULL)"
+
+    def _istruth(self, node: IsTruth) -> str:
+        return f"({self.predicate(node.predicate)} IS {'NOT ' if node.negated else ''}{'TRUE' if node.truth else 'FALSE'})"
+
+    def _not(self, node: Not) -> str:
+        return f"(NOT {self.predicate(node.predicate)})"
+
+    def _and(self, node: And) -> str:
+        return "(" + " AND ".join(self.predicate(part) for part in node.parts) + ")"
+
+    def _or(self, node: Or) -> str:
+        return "(" + " OR ".join(self.predicate(part) for part in node.parts) + ")"
+
+
+def _operators(value: Value) -> dict[str, str]:
+    """The operators a value compares with: its column's own, or those of text for the result of a function."""
+    return dict(value.column.operators) if isinstance(value, ColumnRef) else _TEXT_OPERATORS
+
+
+def _compared(left: str, operator: str, right: str, operators: dict[str, str]) -> str:
+    """A comparison from the operators there are: the rest follow from = and < (NULL stays NULL throughout)."""
+    if operator in operators:
+        return f"({left} {operators[operator]} {right})"
+    if operator == "<>":
+        return f"(NOT ({left} {operators['=']} {right}))"
+    if operator == ">":
+        return f"({right} {operators['<']} {left})"
+    if operator == "<=":
+        return f"(NOT ({right} {operators['<']} {left}))"
+    return f"(NOT ({left} {operators['<']} {right}))"
