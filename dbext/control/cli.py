@@ -55,15 +55,17 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer hands over the
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")] = False,  # noqa: FBT002
+    *,
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")] = False,
 ) -> None:
     """Differentially private continual releases for PostgreSQL."""
 
 
 @app.command()
 def demo(
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the private server running until Ctrl-C, to look around.")] = False,  # noqa: FBT002
-    synthetic: Annotated[bool, typer.Option("--synthetic", help="Use made-up tickets instead of the epidemic.")] = False,  # noqa: FBT002
+    *,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the private server running until Ctrl-C, to look around.")] = False,
+    synthetic: Annotated[bool, typer.Option("--synthetic", help="Use made-up tickets instead of the epidemic.")] = False,
     report_file: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Where the HTML page goes.")] = None,
 ) -> None:
     """Replay real data on a private throw-away server and publish from it."""
@@ -74,20 +76,25 @@ def demo(
 
 @app.command()
 def install(
+    *,
     dsn: Dsn = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every step and do none.")] = False,  # noqa: FBT002
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every step and do none.")] = False,
     folder: Annotated[Path | None, typer.Option("--folder", help="Where the server's Python packages go.")] = None,
     second_session: Annotated[
         str,
-        typer.Option(
-            "--second-session", metavar="CONNINFO", help="How the server reaches itself, if not over its own socket as its owner."
-        ),
+        typer.Option("--second-session", metavar="CONNINFO", help="How the server reaches itself, if not over its socket as its owner."),
     ] = "",
+    files_only: Annotated[bool, typer.Option("--files-only", help="For a server that does not run: put its files in place.")] = False,
+    pg_config: Annotated[Path | None, typer.Option("--pg-config", help="Which installation, with --files-only.")] = None,
 ) -> None:
     """Put the extension on an existing server and create it in a database of it. Run it on the server's machine."""
     from dbext.control.install import install as carry_out
+    from dbext.control.install import install_files
 
-    carry_out(dsn, dry_run=dry_run, folder=folder, second_session=second_session)
+    if files_only:
+        install_files(pg_config, dry_run=dry_run, folder=folder, second_session=second_session)
+    else:
+        carry_out(dsn, dry_run=dry_run, folder=folder, second_session=second_session)
 
 
 @app.command()
@@ -110,11 +117,12 @@ def publish(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
 
 @app.command()
 def worker(
+    *,
     dsn: Dsn = "",
     every: Annotated[
         float | None, typer.Option("--every", min=0.1, metavar="SECONDS", help="Publish at a fixed interval, not when releases are due.")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Publish what is due now and return.")] = False,  # noqa: FBT002
+    once: Annotated[bool, typer.Option("--once", help="Publish what is due now and return.")] = False,
 ) -> None:
     """Publish whatever falls due, until stopped. Of several workers of a database one leads, the others stand by."""
     from dbext.control.worker import run_worker

@@ -6,31 +6,30 @@ Running it again repairs what is missing and moves a database to the present fol
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbext import __version__
-from dbext.control import environment, extension, probe
-from dbext.control.packages import SERVER_REQUIREMENTS, compile_folder, copy_package, fingerprint, package_folder
-from dbext.control.state import readable_umask
+from dbext.control import environment, probe
+from dbext.control.packages import package_folder
+from dbext.control.postgres import describe, usable_installation
+from dbext.control.provision import (
+    DEFAULT_PARENT,
+    Step,
+    carry_out,
+    default_folder,
+    package_steps,
+    require_writable,
+    script_steps,
+    site_packages,
+)
 from dbext.control.steps import step
-from dbext.errors import NotPermitted, NotSupported, VersionMismatch
+from dbext.errors import NotSupported, VersionMismatch
 
-#: Where the packages go unless told otherwise; one folder per version of dbext and of Python.
-DEFAULT_PARENT = Path("/usr/local/lib/dbext")
-
-
-@dataclass(frozen=True)
-class Step:
-    """One thing to do: what is printed, and what does it."""
-
-    text: str
-    action: Callable[[], object]
+#: How a server of Debian's and of the official image reaches itself.
+USUAL_SESSION = "host=/var/run/postgresql port=5432 user=postgres"
 
 
 @dataclass(frozen=True)
@@ -49,16 +48,6 @@ class Target:
         return site_packages(self.folder, self.server.python.version)
 
 
-def site_packages(folder: Path, version: tuple[int, int]) -> Path:
-    """Return where an environment keeps its packages."""
-    return folder / "lib" / f"python{version[0]}.{version[1]}" / "site-packages"
-
-
-def default_folder(version: tuple[int, int]) -> Path:
-    """Return the folder of this version of dbext for a version of Python."""
-    return DEFAULT_PARENT / f"{__version__}-python{version[0]}.{version[1]}"
-
-
 def install(dsn: str, *, dry_run: bool, folder: Path | None, second_session: str) -> None:
     """Carry out (or, with `dry_run`, only print) every step that the server behind `dsn` still needs."""
     server = probe.examine(dsn)
@@ -73,12 +62,24 @@ def install(dsn: str, *, dry_run: bool, folder: Path | None, second_session: str
     _require_rights(target)
     probe.check_second_session(dsn, target.second_session)
     step(f"the server reaches itself with: {probe.without_password(target.second_session)}")
-    with readable_umask():
-        for one in steps_for(target):
-            step(("would do: " if dry_run else "") + one.text)
-            if not dry_run:
-                one.action()
+    carry_out(steps_for(target), dry_run=dry_run)
     step("dry run: nothing was changed" if dry_run else f"dbext {__version__} is installed; see \\df dp_* in psql")
+
+
+def install_files(pg_config: Path | None, *, dry_run: bool, folder: Path | None, second_session: str) -> None:
+    """Put the files in place for a server that does not run (an image being built); whoever starts it creates the extension."""
+    installation = describe(pg_config) if pg_config else usable_installation()
+    if installation is None:
+        raise NotSupported(f"{pg_config} does not describe a PostgreSQL 14 to 18")
+    python = environment.server_python(installation)
+    version = environment.version_of(python)
+    where = (folder or default_folder(version)).absolute()
+    site = site_packages(where, version)
+    step(f"PostgreSQL {installation.major}, extensions in {installation.extension_folder}, PL/Python {version[0]}.{version[1]}")
+    require_writable([installation.extension_folder, where], "the same command")
+    steps = [*package_steps(python, where, site), *script_steps(installation.extension_folder, site, second_session or USUAL_SESSION)]
+    carry_out(steps, dry_run=dry_run)
+    step("dry run: nothing was changed" if dry_run else "the files are in place; when the server runs: CREATE EXTENSION dbext CASCADE")
 
 
 def matching_python(embedded: probe.EmbeddedPython) -> Path:
@@ -98,10 +99,7 @@ def matching_python(embedded: probe.EmbeddedPython) -> Path:
 
 def _require_rights(target: Target) -> None:
     """Refuse early, with the command that would work, if the folders cannot be written."""
-    for folder in (target.server.extension_folder, target.folder):
-        nearest = next(one for one in (folder, *folder.parents) if one.exists())
-        if not os.access(nearest, os.W_OK | os.X_OK):
-            raise NotPermitted(f"{nearest} cannot be written by this user", hint=f"Run: sudo {_command_line(target)}")
+    require_writable([target.server.extension_folder, target.folder], _command_line(target))
     if not (target.server.extension_folder / "plpython3u.control").exists():
         raise NotSupported(
             f"{target.server.extension_folder} is not on this machine", hint="Run dbext install on the machine of the server."
@@ -120,57 +118,14 @@ def _command_line(target: Target) -> str:
 
 def steps_for(target: Target) -> list[Step]:
     """Return the steps that are still needed, in order; the checks always are."""
-    contents = extension.files(str(target.site), target.second_session)
-    has_files = all(_has_text(target.server.extension_folder / name, text) for name, text in contents.items())
     steps = package_steps(target.python, target.folder, target.site)
     steps.append(Step("import the packages in a throw-away backend", lambda: probe.check_imports(target.dsn, str(target.site))))
-    if not has_files:
-        text = f"write {' and '.join(contents)} to {target.server.extension_folder}"
-        steps.append(Step(text, lambda: extension.write_files(target.server.extension_folder, contents)))
+    steps += script_steps(target.server.extension_folder, target.site, target.second_session)
     if target.server.installed is None:
         steps.append(Step("CREATE EXTENSION dbext CASCADE", lambda: _execute(target.dsn, "CREATE EXTENSION dbext CASCADE")))
     else:
         steps.append(Step("dbext is in this database already: set its folder and second session", lambda: _move(target)))
     return [*steps, Step("load dbext in a new session", lambda: _execute(target.dsn, "SELECT dbext_private.boot()"))]
-
-
-def package_steps(python: Path, folder: Path, site: Path) -> list[Step]:
-    """Return the steps that give `folder` an environment with the server's packages and this very version of dbext."""
-    package = package_folder()
-    copy = site / package.name
-    steps = []
-    if not environment.is_complete(folder):
-        steps.append(Step(f"make a virtual environment of {python} in {folder}", lambda: environment.make(python, folder)))
-        steps.append(Step(f"install {', '.join(SERVER_REQUIREMENTS)} in it", lambda: environment.install_into(folder, SERVER_REQUIREMENTS)))
-    if not copy.exists() or fingerprint(copy) != fingerprint(package):
-        steps.append(Step(f"copy dbext {__version__} to {site} and compile it", lambda: _replace_package(package, copy, folder)))
-    return steps
-
-
-def _replace_package(package: Path, copy: Path, folder: Path) -> None:
-    """Put a compiled copy of the package in place; sessions that have imported the old one go on with it."""
-    fresh, old = copy.with_name(".dbext-new"), copy.with_name(".dbext-old")
-    for leftover in (fresh, old):
-        shutil.rmtree(leftover, ignore_errors=True)
-    copy_package(package, fresh)
-    _compile_with(folder / "bin" / "python", fresh, copy)
-    if copy.exists():
-        copy.rename(old)
-    fresh.rename(copy)
-    shutil.rmtree(old, ignore_errors=True)
-    (folder / environment.COMPLETE).touch()
-
-
-def _compile_with(python: Path, folder: Path, final: Path) -> None:
-    """Compile with the server's Python, which may not be ours."""
-    if environment.build_of(python) == sys.version:
-        compile_folder(folder, final)
-    else:
-        environment.compile_with(python, folder, final)
-
-
-def _has_text(path: Path, text: str) -> bool:
-    return path.exists() and path.read_text(encoding="utf-8") == text
 
 
 def _execute(dsn: str, statement: str) -> None:

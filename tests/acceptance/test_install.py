@@ -137,3 +137,26 @@ def test_another_version_in_the_database_is_left_alone(dbext, database):
     done = dbext("install", "--dsn", database.dsn())
     assert done.returncode == 1
     assert "0.0.1" in done.stderr
+
+
+@pytest.mark.slow
+def test_files_for_a_server_that_does_not_run(dbext, server):
+    server.stop()
+    packages = server.folder / "packages"
+    options = ("--files-only", "--folder", str(packages), "--second-session", server.second_session)
+    done = dbext("install", *options, PG_CONFIG=relocated_pg_config(server))
+    assert done.returncode == 0, done.stderr
+    server.start()
+    database = create_database(server, "template0")
+    database.execute("CREATE EXTENSION dbext CASCADE")
+    use(database)
+    database.close()
+
+
+def relocated_pg_config(server):
+    """Return a pg_config that describes the private cluster's own tree."""
+    one = server.installation
+    script = server.folder / "pg_config"
+    script.write_text(f"#!/bin/sh\nprintf 'PostgreSQL {one.major}.0\\n{one.bindir}\\n{one.sharedir}\\n{one.pkglibdir}\\n'\n")
+    script.chmod(0o755)
+    return str(script)
