@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -124,12 +125,11 @@ def use(target):
 
 def second_database(dbext, target, options):
     """The files serve every database of the server; each gets the extension by itself."""
-    other = create_database(target.cluster, "template0")
-    done = dbext("install", "--dsn", other.dsn(), *options[3:])
-    assert done.returncode == 0, done.stderr
-    assert "virtual environment" not in done.stderr
-    assert other.value("SELECT extversion FROM pg_extension WHERE extname = 'dbext'") == "0.1.0"
-    other.close()
+    with closing(create_database(target.cluster, "template0")) as other:
+        done = dbext("install", "--dsn", other.dsn(), *options[3:])
+        assert done.returncode == 0, done.stderr
+        assert "virtual environment" not in done.stderr
+        assert other.value("SELECT extversion FROM pg_extension WHERE extname = 'dbext'") == "0.1.0"
 
 
 def test_another_version_in_the_database_is_left_alone(dbext, database):
@@ -147,10 +147,9 @@ def test_files_for_a_server_that_does_not_run(dbext, server):
     done = dbext("install", *options, PG_CONFIG=relocated_pg_config(server))
     assert done.returncode == 0, done.stderr
     server.start()
-    database = create_database(server, "template0")
-    database.execute("CREATE EXTENSION dbext CASCADE")
-    use(database)
-    database.close()
+    with closing(create_database(server, "template0")) as database:
+        database.execute("CREATE EXTENSION dbext CASCADE")
+        use(database)
 
 
 def relocated_pg_config(server):
