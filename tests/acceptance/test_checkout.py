@@ -7,18 +7,21 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from dbext.control.cluster import Cluster
+from dbext.control.packages import sources
 from tests.acceptance.conftest import ROOT, wait_until
 
 PYTHON = "/usr/bin/python3"
 #: What a checkout needs to run; tests, documentation and caches stay behind.
-CHECKED_OUT = ("bin", "dbext", "sql", "Makefile", "pyproject.toml")
+CHECKED_OUT = ("bin", "dbext", "sql", "Makefile", "README.md", "pyproject.toml")
 START_A_SERVER = """
 import psycopg
 from dbext.control.cluster import Cluster
+from dbext.control.packages import sources
 with Cluster.create("smoke") as cluster, psycopg.connect(cluster.dsn(), autocommit=True) as connection:
     connection.execute("CREATE EXTENSION dbext CASCADE")
     connection.execute("SELECT dbext_private.boot()")
@@ -88,6 +91,7 @@ def test_a_fresh_checkout_sets_itself_up_and_serves(short_folder, account):
 START_AND_DIE = """
 import os
 from dbext.control.cluster import Cluster
+from dbext.control.packages import sources
 cluster = Cluster.create("orphan")
 cluster.start()
 print(cluster.data, flush=True)
@@ -113,3 +117,16 @@ def test_what_an_interrupted_run_left_is_removed_by_the_next(monkeypatch, short_
         assert not dead.exists()
     finally:
         cluster.remove()
+
+
+@pytest.mark.slow
+def test_an_installed_package_has_all_that_a_server_needs(short_folder):
+    checkout = check_out(short_folder)
+    wheels = short_folder / "wheels"
+    built = run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, checkout])
+    assert built.returncode == 0, built.stderr
+    (wheel,) = wheels.iterdir()
+    packed = set(ZipFile(wheel).namelist())
+    code = {f"dbext/{path.relative_to(ROOT / 'dbext')}" for path in sources(ROOT / "dbext")}
+    scripts = {f"dbext/sql/{path.relative_to(ROOT / 'sql')}" for path in (ROOT / "sql").rglob("*.*") if path.suffix in (".sql", ".control")}
+    assert code | scripts <= packed
