@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dbext.mechanisms.gram import autocorrelation, first_row, margin, rows_from_the_last
@@ -45,7 +46,7 @@ class AlternatingBounds:
 
 def declines(coefficients: Sequence[int]) -> bool:
     """Return whether the coefficients are non-negative and non-increasing: what shifting and the k rule need."""
-    return coefficients[-1] >= 0 and all(a >= b for a, b in zip(coefficients, coefficients[1:], strict=False))
+    return coefficients[-1] >= 0 and all(a >= b for a, b in pairwise(coefficients))
 
 
 def runs_repel(coefficients: Sequence[int]) -> bool:

@@ -1,16 +1,15 @@
 """Entries that may change in every period of a short span: a certified bound on the squared norm of any 0/1 path of presence.
 
 Written in presence s_t in {0, 1} instead of changes, the entry's effect is the sum of s_t q_t with q_t = R(e_t - e_(t+1)), the last one
-q = R e for an entry that stays. For an encoder whose runs repel, <q_i, q_j> <= 0 for i < j. Leaving out the products of pairs more than
-`memory` periods apart therefore only raises the norm, and what is left is maximised exactly by dynamic programming over the last
-`memory` values of s. The products fall like the square of the distance, so that little is lost.
+q = R e for an entry that stays. Its norm^2 is a sum over pairs of present periods. Products of pairs more than `memory` periods apart are
+replaced by an upper bound, 0 for a negative one; what is left is maximised exactly by dynamic programming over the last `memory` values
+of s. For an encoder whose runs repel all products of pairs are negative, and they fall like the square of the distance: little is lost.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
-
-from dbext.mechanisms.gram import margin, rows_from_the_last
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,19 +17,20 @@ if TYPE_CHECKING:
 #: Work of one bound, in steps of the dynamic programme: about a fifth of a second.
 _WORK = 30_000_000
 _MOST_MEMORY = 16
+GramRows = Iterable[tuple[int, "np.ndarray"]]
 
 
-def dense_bound(c: np.ndarray, width: int) -> float:
-    """Return a bound on x'Gx over all alternating x within the first `width` periods, however many changes (c_0 = 1).
+def dense_bound(rows: GramRows, width: int) -> float:
+    """Return a bound on x'Gx over all alternating x that start at period 0 and stay within `width` periods, however many changes.
 
-    It needs `runs_repel` of the coefficients, for the first change at period 0 (no loss: shifting left never lowers the norm); a product
-    that is positive for rounding counts as it is if near, and is added if far. Exact up to rounding when width <= memory + 1.
+    `rows` yields (i, [G(i, i) ... G(i, width - 1)]) for i = width - 1 down to 0. An encoder for which shifting x to the left never
+    lowers the norm may be asked for starts at 0 only. Exact, but for rounding that the caller allows for, when width <= memory + 1.
     Cost: O(width^2 + width * memory * 2^memory).
     """
     import numpy as np
 
     memory = min(_MOST_MEMORY, max(width - 1, 0), max((_WORK // width).bit_length() - 4, 1))
-    own, near, far = _products(c, width, memory)
+    own, near, far = _products(rows, width, memory)
     recent = np.arange(1 << memory)
     bits = (recent[:, None] >> np.arange(memory)) & 1
     best = np.full(1 << memory, -np.inf)
@@ -38,7 +38,7 @@ def dense_bound(c: np.ndarray, width: int) -> float:
     for t in range(1, width):
         present = best + own[t] + 2 * (bits @ near[:, t])
         best = _shift(np, best, present, memory)
-    return float(best.max()) + 2 * far + margin(2 * width, len(c), float(own.max()) + 1)
+    return float(best.max()) + 2 * far
 
 
 def _shift(np, absent: np.ndarray, present: np.ndarray, memory: int) -> np.ndarray:  # noqa: ANN001 the module, imported late
@@ -53,13 +53,13 @@ def _shift(np, absent: np.ndarray, present: np.ndarray, memory: int) -> np.ndarr
     return new
 
 
-def _products(c: np.ndarray, width: int, memory: int) -> tuple[np.ndarray, np.ndarray, float]:
+def _products(rows: GramRows, width: int, memory: int) -> tuple[np.ndarray, np.ndarray, float]:
     """Return |q_t|^2, the products <q_(t-d), q_t> as [d - 1, t] for d <= memory, and the sum of the positive ones further apart."""
     import numpy as np
 
     own, near, far = np.zeros(width), np.zeros((memory, width)), 0.0
     below = None
-    for i, row in rows_from_the_last(c, width):
+    for i, row in rows:
         if below is None:
             own[i] = row[0]
         else:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from dbext.errors import InternalError
 from dbext.mechanisms.alternating import AlternatingBounds, alternating_bounds, declines, long_bounds, runs_repel
 from dbext.mechanisms.dense_paths import dense_bound
-from dbext.mechanisms.gram import round_up
+from dbext.mechanisms.gram import margin, round_up, rows_from_the_last
 from dbext.mechanisms.same_sign import packed_norms
 from dbext.mechanisms.toeplitz import scaled
 from dbext.privacy.measure import Measure
@@ -54,7 +54,7 @@ def _one_cell(coefficients: Sequence[int], norm: int, limits: Reach) -> Profile:
     leave += extended[len(leave) :]
     ceiling = None
     if width <= WIDEST and (limits.touches is None or 4 * limits.touches >= width):
-        ceiling = round_up(dense_bound(scaled(coefficients), width), coefficients[0])
+        ceiling = round_up(_dense(coefficients, width), coefficients[0])
     return Profile(tuple(extended), tuple(leave), norm, ceiling, limits.span)
 
 
@@ -77,6 +77,11 @@ def _searched(coefficients: Sequence[int], limits: Reach) -> tuple[AlternatingBo
         return long_bounds(scaled(coefficients), wanted), width
     affordable = max(4, _WORK // width**2 // 2 * 2)
     return alternating_bounds(scaled(coefficients), min(wanted, affordable), width), width
+
+
+def _dense(coefficients: Sequence[int], width: int) -> float:
+    c = scaled(coefficients)
+    return dense_bound(rows_from_the_last(c, width), width) + margin(2 * width, len(c), float(c @ c))
 
 
 def _listed(limits: Reach, width: int) -> int:

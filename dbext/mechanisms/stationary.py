@@ -35,7 +35,7 @@ def price_per_change(products: np.ndarray, corner: int) -> float:
     if (products >= 0).all() and (np.diff(products[1:]) <= 0).all():
         return float(products[0]) * (1 + _ROUNDING)
     discounts = _discounts(len(products), corner)
-    points = 4 * max(len(products), 64)
+    points = 8 * max(len(products), 64)
     basis = np.array([_transform(np, discount, points) for discount in discounts]).T
     weights = flattest(_transform(np, products, points), basis)
     return certified_supremum(products - weights @ discounts)
