@@ -105,7 +105,7 @@ def test_no_admissible_life_moves_the_rows_further(name, measure, cells, ticks_p
     for constraint in CONSTRAINTS:
         limits = reach(constraint, periods, ticks_per_period, ticks_per_period)
         profile = mechanism.profile(measure, cells > 1, limits)
-        best, best_share = worst(matrix, constraint, measure, cells, ticks_per_period, ticks)
+        best, best_share = worst(matrix, constraint, measure, cells, ticks_per_period=ticks_per_period, ticks=ticks)
         claimed, share = lifetime(profile, measure, limits), cost_per_touch(profile, measure, limits)
         assert best <= claimed, constraint
         assert best_share <= share * (1 + 1e-12), constraint
