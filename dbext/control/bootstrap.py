@@ -74,13 +74,17 @@ def ensure_server() -> postgres.Installation:
     """Return the PostgreSQL to use, installing the distribution's if there is none and we may."""
     found = postgres.installations()
     if "PG_CONFIG" not in os.environ and not any(one.is_usable for one in found):
-        if not any(one.has_server for one in found):
-            distribution.install_packages(["postgresql"], postgres.what_is_here(found))
-            found = postgres.installations()
-        major = next((one.major for one in found if one.has_server), None)
-        if major is not None and not any(one.is_usable for one in found):
-            distribution.install_packages([f"postgresql-plpython3-{major}"], postgres.what_is_here(found))
+        distribution.update()
+        distribution.install_packages(missing_packages(found), postgres.what_is_here(found))
     return postgres.usable_installation()
+
+
+def missing_packages(found: list[postgres.Installation]) -> list[str]:
+    """Return the distribution's packages to add to these installations: one server, its PL/Python, and virtual environments."""
+    packaged = [one.major for one in found if one.has_server and one.bindir.is_relative_to(postgres.PACKAGED)]
+    major = packaged[0] if packaged else distribution.default_major() or "NN"
+    names = [*([] if packaged else ["postgresql"]), f"postgresql-plpython3-{major}"]
+    return names if environment.can_make_environments(Path(sys.executable)) else [*names, "python3-venv"]
 
 
 def ensure_environments(python: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,23 @@ def privilege() -> list[str] | None:
     return None
 
 
+@functools.cache
+def update() -> None:
+    """Bring apt's lists up to date, once per set-up and only where we may."""
+    prefix = privilege()
+    if prefix is not None and shutil.which("apt-get"):
+        _apt_get(prefix, "update")
+
+
+def default_major() -> int | None:
+    """Return the major version that the package `postgresql` brings, None if apt does not know it (yet)."""
+    if shutil.which("apt-cache") is None:
+        return None
+    done = subprocess.run(["apt-cache", "depends", "postgresql"], capture_output=True, text=True, check=False)
+    found = re.search(r"Depends: postgresql-(\d+)", done.stdout)
+    return int(found[1]) if found else None
+
+
 def install_packages(names: Sequence[str], why: str) -> None:
     """Install packages with apt, starting no PostgreSQL server; refuse with the command to type where we may not."""
     by_hand = f"apt-get update && apt-get install -y {' '.join(names)}"
@@ -35,13 +53,8 @@ def install_packages(names: Sequence[str], why: str) -> None:
         raise NotSupported(f"{why}, and installing it needs root or sudo without a password", hint=f"Run as root: {by_hand}")
     step(f"{why}: installing {' '.join(names)}")
     with _no_main_cluster(prefix):
-        _update_once(tuple(prefix))
+        update()
         _apt_get(prefix, "install", "-y", "--no-install-recommends", *names)
-
-
-@functools.cache
-def _update_once(prefix: tuple[str, ...]) -> None:
-    _apt_get([*prefix], "update")
 
 
 def _apt_get(prefix: list[str], *arguments: str) -> None:

@@ -13,13 +13,19 @@ from dbext.errors import NotSupported
 
 #: Major versions this release supports.
 SUPPORTED_MAJORS = range(14, 19)
+#: Where Debian and Ubuntu put the servers they package.
+PACKAGED = Path("/usr/lib/postgresql")
 #: Folders in which distributions and the PostgreSQL project put pg_config.
 USUAL_FOLDERS = (
-    "/usr/lib/postgresql/*/bin",
+    f"{PACKAGED}/*/bin",
     "/usr/pgsql-*/bin",
     "/usr/local/pgsql/bin",
     "/usr/local/bin",
     "/opt/homebrew/opt/postgresql@*/bin",
+)
+#: NN is the major version that the first package brings.
+HOW_TO_INSTALL = (
+    "On Debian or Ubuntu: apt-get install postgresql postgresql-plpython3-NN, or name another with PG_CONFIG=/path/to/pg_config"
 )
 
 
@@ -99,16 +105,10 @@ def usable_installation() -> Installation:
     for one in found:
         if one.is_usable:
             return one
-    raise NotSupported(what_is_here(found), hint=f"On Debian or Ubuntu: apt-get install {' '.join(packages_for(found))}")
+    raise NotSupported(what_is_here(found), hint=HOW_TO_INSTALL)
 
 
 def what_is_here(found: list[Installation]) -> str:
     """Say why none of the installations found can be used."""
     majors = ", ".join(str(one.major) for one in found if one.has_server)
     return f"PostgreSQL {majors} is here without plpython3u or dblink" if majors else "no PostgreSQL 14 to 18 server was found"
-
-
-def packages_for(found: list[Installation]) -> list[str]:
-    """Return the distribution's packages that are missing; NN is the major that the first one brings."""
-    majors = [one.major for one in found if one.has_server]
-    return ["postgresql", f"postgresql-plpython3-{majors[0] if majors else 'NN'}"]

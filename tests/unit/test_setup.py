@@ -64,15 +64,28 @@ def test_pg_config_in_the_environment_decides_alone(machine, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("made", "packages_named"),
-    [({}, "postgresql postgresql-plpython3-NN"), ({"major": 16, "plpython": None}, "postgresql postgresql-plpython3-16")],
+    ("made", "said"), [({}, "no PostgreSQL 14 to 18 server"), ({"major": 16, "plpython": None}, "PostgreSQL 16 is here without plpython3u")]
 )
-def test_what_is_missing_is_named(machine, made, packages_named):
+def test_what_is_missing_is_said(machine, made, said):
     if made:
         machine(**made)
-    with pytest.raises(NotSupported) as refusal:
+    with pytest.raises(NotSupported, match=said) as refusal:
         postgres.usable_installation()
-    assert packages_named in refusal.value.hint
+    assert "apt-get install postgresql postgresql-plpython3-NN" in refusal.value.hint
+
+
+@pytest.mark.parametrize(("candidate", "major"), [(15, "15"), (None, "NN")])
+def test_the_distribution_decides_which_server_is_installed(machine, monkeypatch, candidate, major):
+    machine(18, plpython=None)
+    monkeypatch.setattr(distribution, "default_major", lambda: candidate)
+    assert bootstrap.missing_packages(postgres.installations())[:2] == ["postgresql", f"postgresql-plpython3-{major}"]
+
+
+def test_a_packaged_server_only_gets_what_it_lacks(machine, monkeypatch, tmp_path):
+    machine(16, plpython=None)
+    monkeypatch.setattr(postgres, "PACKAGED", tmp_path)
+    monkeypatch.setattr(environment, "can_make_environments", lambda _: False)
+    assert bootstrap.missing_packages(postgres.installations()) == ["postgresql-plpython3-16", "python3-venv"]
 
 
 @pytest.mark.parametrize(("library", "version"), [("libpython3.11.so.1.0", (3, 11)), ("libpython3.9.so", (3, 9)), ("none", None)])
@@ -94,21 +107,18 @@ def test_a_python_that_is_missing_is_named(machine):
     assert "apt-get install python3.77 python3.77-venv" in refusal.value.hint
 
 
-def test_missing_packages_are_installed_one_after_the_other(machine, monkeypatch):
+def test_missing_packages_are_installed_and_then_found(machine, monkeypatch):
     installed = []
 
-    def install(names, why):
-        installed.append((names, why))
-        (machine(15, plpython=None) if len(installed) == 1 else add_plpython(machine, installed))
+    def install(names, _why):
+        installed.extend(names)
+        machine(15)
 
-    def add_plpython(*_):
-        lib = postgres.installations()[0].pkglibdir
-        (lib / "plpython3.so").write_bytes(b"libpython3.11.so")
-        (lib.parent / "share" / "extension" / "plpython3u.control").touch()
-
+    monkeypatch.setattr(distribution, "update", lambda: None)
+    monkeypatch.setattr(distribution, "default_major", lambda: 15)
     monkeypatch.setattr(distribution, "install_packages", install)
     assert bootstrap.ensure_server().major == 15
-    assert [names for names, _ in installed] == [["postgresql"], ["postgresql-plpython3-15"]]
+    assert installed[:2] == ["postgresql", "postgresql-plpython3-15"]
 
 
 def test_without_rights_the_command_is_printed(monkeypatch):
@@ -128,7 +138,7 @@ def test_without_apt_the_packages_are_named(monkeypatch):
 
 def test_installing_starts_no_server_of_its_own(monkeypatch):
     commands = []
-    distribution._update_once.cache_clear()
+    distribution.update.cache_clear()
     monkeypatch.setattr(distribution, "privilege", lambda: ["sudo", "-n"])
     monkeypatch.setattr(distribution.shutil, "which", lambda _: "/usr/bin/apt-get")
     monkeypatch.setattr(distribution, "run", lambda command, **options: commands.append((command[2:], options.get("stdin"))))
