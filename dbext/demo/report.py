@@ -12,7 +12,7 @@ from dbext.demo import statements, svg, vega
 from dbext.demo.charts import chart
 from dbext.demo.results import Result
 from dbext.demo.scenario import Rule
-from dbext.demo.story import Asked, Story
+from dbext.demo.story import Asked, Budget, Story
 
 #: Colours of the uses of the budget, in order.
 USE_COLOURS = ("#1d4f91", "#3f7cc4", "#7fa9d9", "#b9cfe9", "#e07a1f", "#f0b27a", "#8a96a3")
@@ -59,6 +59,14 @@ def difference(story: Story) -> str:
         f"In {differing:,} of the {figures:,} figures the constraints change the exact value: changes beyond an entry's limit do not "
         f"count. The dashed lines are what the releases estimate, with the constraints applied. Against all changes, "
         f"{story.coverage.raw / figures:.1%} of the intervals contain the exact value."
+    )
+
+
+def budget_sentence(budget: Budget) -> str:
+    """Say what all uses together have taken of the budget."""
+    return (
+        f"Of epsilon {budget.epsilon:.4g}, {budget.spent:.4g} is spent on what was published and answered, {budget.reserved:.4g} is "
+        f"reserved for what the releases will still publish, and {budget.left:.4g} is left."
     )
 
 
@@ -131,8 +139,8 @@ def _budget(story: Story) -> str:
             f'<td class="number">{use.epsilon:.4g}</td><td class="number">{use.share:.1%}</td></tr>'
         )
     head = '<tr><th>use</th><th class="number">ε on its own</th><th class="number">share of the budget</th></tr>'
-    total = f"Spent together: ε = {budget.spent:.4g} of {budget.epsilon:.4g}; left: {budget.left:.4g}."
-    return f'<div class="bar">{"".join(bars)}</div><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table><p>{total}</p>'
+    table = f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<div class="bar">{"".join(bars)}</div>{table}<p>{budget_sentence(budget)}</p>'
 
 
 def _answers(story: Story) -> str:

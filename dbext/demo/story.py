@@ -32,10 +32,11 @@ class Spending:
 
 @dataclass(frozen=True)
 class Budget:
-    """The state of the budget: epsilon in all, spent (all uses together), left, and the uses."""
+    """The state of the budget, in epsilon: in all, spent by what has left, reserved for what will, left; and its uses."""
 
     epsilon: float
     spent: float
+    reserved: float
     left: float
     uses: tuple[Spending, ...]
 

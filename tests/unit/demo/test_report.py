@@ -40,7 +40,7 @@ def made_up_story():
         asked=[Asked(10, 5, 15, 0.3, False, 0.01), Asked(10, 5, 15, 0, True, 0.001)],
         exact_answer=11,
         refusal=f"ERROR: {HOSTILE}",
-        budget=Budget(2, 1.5, 0.5, (Spending(HOSTILE, 0.9, 0.5),)),
+        budget=Budget(2, 1.5, 0.1, 0.4, (Spending(HOSTILE, 0.9, 0.5),)),
     )
 
 
