@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from dbext.database.identifiers import qualified
+from dbext.database.identifiers import qualified, shown
 from dbext.database.session import Session
 from dbext.database.statements import statements
 from dbext.errors import BadArgument, UnknownObject
@@ -58,10 +58,15 @@ class TrackedTable:
         """The quoted name with its schema."""
         return qualified(self.schema_name, self.table_name)
 
+    @property
+    def shown_name(self) -> str:
+        """The name with its schema, as messages show it."""
+        return f"{shown(self.schema_name)}.{shown(self.table_name)}"
+
 
 @dataclass(frozen=True)
 class StoredType:
-    """An entry type as declared. `applies_to` is the stored predicate (None: the default type); `loosest` is what the accountant counts with."""
+    """An entry type as declared. `applies_to`: the stored predicate, None for the default type; `loosest`: what the accountant counts with."""
 
     number: int
     name: str
@@ -102,9 +107,12 @@ def tracked_by_name(session: Session, schema: str | None, name: str) -> TrackedT
     return tracked_table(session, rows[0]["table_id"])
 
 
-def columns(session: Session, table_id: int) -> tuple[Column, ...]:
-    """Return the tracked columns in order of position; what was dropped or given another type since is left out."""
-    return tuple(_column(row) for row in session.fetch(SQL["columns"], table_id) if not row["gone"])
+def columns(session: Session, table_id: int, *, gone: bool = False) -> tuple[Column, ...]:
+    """Return the tracked columns in order of position; what was dropped or given another type since is left out unless `gone`.
+
+    Releases that were declared before go on with such a column: it is captured as NULL from then on.
+    """
+    return tuple(_column(row) for row in session.fetch(SQL["columns"], table_id) if gone or not row["gone"])
 
 
 def _column(row: dict[str, Any]) -> Column:

@@ -1,4 +1,4 @@
-"""Run-time SQL lives in files of named blocks, one file per module: `-- name: seal_head`, a comment line that says what it does, then the text."""
+"""Run-time SQL lives in files of named blocks, one per module: `-- name: seal_head`, a comment line saying what it does, then the text."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ DECLARE
 BEGIN
     SELECT format(E'\nDECLARE\n    moment timestamptz := CASE WHEN coalesce(current_setting(''dbext.now'', true), '''') = '''''
         ' THEN clock_timestamp() ELSE dbext_private.effective_now() END;\nBEGIN\n'
-        '    IF TG_RELID <> %s THEN\n        PERFORM dbext_private.confirm_relation(%s, TG_RELID);\n    END IF;\n', t.relation, table_id)
+        '    IF TG_RELID <> %s THEN\n        PERFORM dbext_private.confirm_relation(%s, TG_RELID);\n    END IF;\n', t.relation, t.table_id)
     INTO body FROM dbext_private.tracked_table AS t WHERE t.table_id = capture_body.table_id;
     IF unit_missing IS NOT NULL AND event IN ('insert', 'update') THEN
         body := body || format(E'    IF EXISTS (SELECT FROM dbext_new AS n WHERE %s) THEN\n'

@@ -27,7 +27,7 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
     FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
     JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = c.attribute_number
     LEFT JOIN pg_collation AS k ON k.oid = a.attcollation LEFT JOIN pg_namespace AS n ON n.oid = k.collnamespace
-    CROSS JOIN LATERAL (SELECT coalesce(format(' COLLATE %I.%I', n.nspname, k.collname), '') AS sql) AS collation_clause
+    CROSS JOIN LATERAL (SELECT CASE WHEN k.oid IS NULL THEN '' ELSE format(' COLLATE %I.%I', n.nspname, k.collname) END AS sql) AS collation_clause
     CROSS JOIN unnest(prefixes) WITH ORDINALITY AS p (prefix, place)
     WHERE t.table_id = run_time_columns.table_id AND c.is_unit = unit
 $$;
@@ -98,7 +98,7 @@ BEGIN
     PERFORM dbext_private.refuse_unreachable_types(relation, unit_numbers || column_numbers);
     PERFORM dbext_private.remember_cluster();
     SELECT t.* INTO known FROM dbext_private.tracked_table AS t JOIN pg_namespace AS n ON n.nspname = t.schema_name
-    JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.table_name WHERE c.oid = relation;
+    JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.table_name WHERE c.oid = begin_tracking.relation;
     IF FOUND THEN
         table_number := dbext_private.resume_tracking(known, relation, tick, time_zone, unit_numbers, column_numbers);
     ELSE
@@ -172,7 +172,8 @@ BEGIN
     EXECUTE format('TRUNCATE dbext_private.log_%s, dbext_private.deferred_%1$s', table_id);
     EXECUTE format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid) VALUES (''T'', dbext_private.effective_now(), pg_current_xact_id())', table_id);
     UPDATE dbext_private.seal_head AS h SET snapshot = '1:1:' WHERE h.table_id = empty_log.table_id;
-    UPDATE dbext_private.schema_event AS e SET through_tick = dbext_private.open_tick(empty_log.table_id)
+    UPDATE dbext_private.schema_event AS e
+    SET through_tick = greatest(dbext_private.open_tick(e.table_id), dbext_private.table_tick_of(e.table_id, dbext_private.effective_now()))
     WHERE e.table_id = empty_log.table_id AND e.through_tick IS NULL;
 END $$;
 COMMENT ON FUNCTION dbext_private.empty_log(integer) IS
@@ -190,7 +191,6 @@ COMMENT ON FUNCTION dbext_private.baseline_statement(integer) IS 'The INSERT by 
 CREATE FUNCTION dbext_private.finish_tracking(table_id integer, owner_name name) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    subject text;
     relation_id oid;
     event text;
 BEGIN
@@ -201,7 +201,10 @@ BEGIN
         EXECUTE format('REVOKE ALL ON FUNCTION %s() FROM %I', dbext_private.capture_name(table_id, event), owner_name);
     END LOOP;
     UPDATE dbext_private.tracked_table AS t SET tracked = true WHERE t.table_id = finish_tracking.table_id;
-    RETURN dbext_private.protected_subject(table_id);
+    RETURN (SELECT format('Protected: %s. Every mutation is recorded from now on; a tick is %s %s in time zone %s.', dbext_private.protected_subject(t.table_id),
+        CASE t.tick_kind WHEN 'fixed' THEN t.tick_size / 1000000 ELSE t.tick_size END,
+        CASE t.tick_kind WHEN 'fixed' THEN 'second(s)' ELSE t.tick_kind || '(s)' END, t.time_zone)
+        FROM dbext_private.tracked_table AS t WHERE t.table_id = finish_tracking.table_id);
 END $$;
 COMMENT ON FUNCTION dbext_private.finish_tracking(integer, name) IS 'Takes the owner''s temporary rights away again and says what is protected.';
 
@@ -215,7 +218,7 @@ COMMENT ON FUNCTION dbext_private.protected_subject(integer) IS 'What is protect
 
 CREATE FUNCTION dp_track(tbl regclass, tick interval DEFAULT '1 day', time_zone text DEFAULT 'UTC', unit text[] DEFAULT NULL, columns text[] DEFAULT NULL)
 RETURNS text LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
+SET search_path = pg_catalog, pg_temp SET row_security = off SET client_min_messages = warning AS $$
 DECLARE
     table_number integer;
     event record;
@@ -234,8 +237,7 @@ BEGIN
             event.name, upper(event.name), tbl, event.tables, dbext_private.capture_name(table_number, event.name));
         EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER "00_dbext_%s"', tbl, event.name);
     END LOOP;
-    RETURN format('Protected: %s. Every mutation is recorded from now on; a tick is %s in time zone %s.',
-        dbext_private.finish_tracking(table_number, current_user), tick, dbext_private.zone_name(time_zone));
+    RETURN dbext_private.finish_tracking(table_number, current_user);
 END $$;
 COMMENT ON FUNCTION dp_track(regclass, interval, text, text[], text[]) IS
     'Records every mutation of a table from now on. Run by its owner, a member of dbext_admin. unit: the NOT NULL unique key that identifies an entry (default: the primary key); columns: what to record (default: all).';
@@ -271,8 +273,24 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.end_tracking(oid, name) IS 'Marks a table as no longer tracked.';
 
+CREATE FUNCTION dbext_private.drop_capture(relation oid, owner_name name) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    dropped text;
+BEGIN
+    PERFORM dbext_private.require_table_owner(relation, owner_name);
+    FOR dropped IN
+        SELECT p.oid::regprocedure::text FROM dbext_private.tracked_table AS t JOIN pg_proc AS p
+            ON p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ ('^capture_[a-z]+_' || t.table_id || '$')
+        WHERE t.relation = drop_capture.relation AND NOT t.tracked
+    LOOP
+        EXECUTE 'DROP FUNCTION ' || dropped;
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION dbext_private.drop_capture(oid, name) IS 'Drops the capture functions of a table whose triggers are gone.';
+
 CREATE FUNCTION dp_untrack(tbl regclass) RETURNS text LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp AS $$
+SET search_path = pg_catalog, pg_temp SET client_min_messages = warning AS $$
 DECLARE
     subject text;
     event text;
@@ -282,6 +300,7 @@ BEGIN
     FOREACH event IN ARRAY ARRAY['insert', 'update', 'delete', 'truncate'] LOOP
         EXECUTE format('DROP TRIGGER IF EXISTS "00_dbext_%s" ON %s', event, tbl);
     END LOOP;
+    PERFORM dbext_private.drop_capture(tbl, current_user);
     RETURN format('%s is no longer tracked. Its releases are marked from the open tick on; dp_track takes it up again.', subject);
 END $$;
 COMMENT ON FUNCTION dp_untrack(regclass) IS 'Stops recording. Changelog, admission and ledger stay, so that tracking again resumes them.';

@@ -97,3 +97,18 @@ GRANT EXECUTE ON FUNCTION
 GRANT EXECUTE ON PROCEDURE dp_publish() TO dbext_admin;
 
 -- Capture and seal.
+GRANT EXECUTE ON FUNCTION
+    dp_track(regclass, interval, text, text[], text[]),
+    dp_untrack(regclass),
+    dbext_private.caller(),
+    dbext_private.is_admin(name),
+    dbext_private.effective_now(),
+    dbext_private.capture_name(integer, text),
+    dbext_private.refuse_tracking_here(oid, name),
+    dbext_private.begin_tracking(oid, interval, text, text[], text[], name),
+    dbext_private.baseline_statement(integer),
+    dbext_private.finish_tracking(integer, name),
+    dbext_private.end_tracking(oid, name),
+    dbext_private.drop_capture(oid, name),
+    dbext_private.seal_table(integer)
+    TO dbext_admin;

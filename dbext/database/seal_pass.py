@@ -1,0 +1,157 @@
+"""The SQL of a seal pass, composed for one table: what it reads and writes is named by position, so no name of a user gets in here.
+
+Everything is set-based. One pass reads the records that are new since the last seal and the admission rows of their entries; nothing
+depends on how long the history is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbext.database.catalog import StoredType
+from dbext.database.identifiers import private
+from dbext.database.statements import statements
+
+SQL = statements("seal_pass")
+
+_PLACE = re.compile(r"\$\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True)
+class ImageColumn:
+    """A column of the run-time tables. `equals`: the unit's equality; `by_value`: whether IS DISTINCT FROM works for the type."""
+
+    position: int
+    is_unit: bool
+    equals: str | None
+    by_value: bool
+
+
+class PassSql:
+    """Statements of a seal pass for a table with these columns."""
+
+    def __init__(self, table_id: int, columns: Sequence[ImageColumn]):
+        self.table_id = table_id
+        self.keys = [column for column in columns if column.is_unit]
+        self.values = [column for column in columns if not column.is_unit]
+        self._tables = {kind: private(kind, table_id) for kind in ("log", "deferred", "admission", "change")}
+        self._names = self._tables | self._record_lists()
+        self._names |= {name: self._fill(name) for name in ("new_rows", "earlier_left")}
+
+    def left_behind(self) -> str:
+        """Parameters: boundary, snapshot."""
+        return self._fill("left_behind")
+
+    def defer(self) -> str:
+        """Parameters: the four of the condition, floor, first truncation left behind."""
+        return self._fill("defer")
+
+    def take_deferred(self) -> str:
+        """Parameters: the four of the condition, floor, first truncation left behind, number of this seal."""
+        return self._fill("take_deferred")
+
+    def seal(self, types: Sequence[StoredType], classify: str, *, ticks: int) -> str:
+        """Return the statement of one pass over `ticks` ticks; `classify` is SQL for the type of a first image s.image_*."""
+        names = self._pass_lists() | self._tick_lists(several=ticks > 1) | {"classify": classify}
+        leaving = [one for one in types if one.at_limit == "leave"]
+        silent = "\n".join(self._silent(one, place, len(leaving), names) for place, one in enumerate(leaving))
+        names["departures"] = self._fill("leave", names | {"silent_departures": silent}) if leaving else SQL["stay"]
+        names["decide"] = self._fill("many_ticks" if ticks > 1 else "one_tick", names)
+        return self._fill("pass", names)
+
+    def _fill(self, name: str, names: dict[str, str] | None = None) -> str:
+        """Return a named block with its ${places} filled."""
+        known = self._names | (names or {})
+        return _PLACE.sub(lambda place: known[place[1]], SQL[name])
+
+    def _silent(self, one: StoredType, place: int, types: int, names: dict[str, str]) -> str:
+        loosest = one.loosest.active_within
+        return self._fill(
+            "silent",
+            names
+            | {
+                "types": str(types),
+                "place": str(place),
+                "within": str(one.constraint.active_within),
+                "not_too_late": "" if loosest is None else f" AND a.first_tick > $6::bigint - {loosest}",
+                "mutations": "NULL::integer" if one.constraint.max_mutations is None else str(one.constraint.max_mutations),
+                "type_no": str(one.number),
+                "null_news": self._list(", CASE WHEN false THEN a.image_{p} END", self.values),
+            },
+        )
+
+    def _list(self, pattern: str, columns: Sequence[ImageColumn]) -> str:
+        """Return one piece of SQL per column, {p} being its position; the pattern brings its own comma."""
+        return "".join(pattern.format(p=column.position) for column in columns)
+
+    def _bare(self, pattern: str, columns: Sequence[ImageColumn]) -> str:
+        return ", ".join(pattern.format(p=column.position) for column in columns)
+
+    def _same_key(self, left: str, right: str) -> str:
+        return " AND ".join(f"{left}.key_{key.position} {key.equals} {right}.key_{key.position}" for key in self.keys)
+
+    def _differ(self, before: str, after: str) -> str:
+        """Return SQL that compares two images; `before` and `after` are patterns for a column."""
+        parts = []
+        for column in self.values:
+            one, other = before.format(p=column.position), after.format(p=column.position)
+            parts.append(f"{one} IS DISTINCT FROM {other}" if column.by_value else f"ROW({one}) *<> ROW({other})")
+        return " OR ".join(parts) or "false"
+
+    def _record_lists(self) -> dict[str, str]:
+        """Return the columns of a log record under each alias, in one fixed order."""
+        record = ["number", "op", *(f"key_{key.position}" for key in self.keys)]
+        record += [f"{image}_{column.position}" for image in ("old", "new") for column in self.values] + ["mutated_at"]
+        lists = {f"record_{alias}": ", ".join(f"{alias}.{name}" for name in record) for alias in "lcdt"}
+        return lists | {"record": ", ".join(record), "same_key_ec": self._same_key("e", "c")}
+
+    def _pass_lists(self) -> dict[str, str]:
+        keys, values = self.keys, self.values
+        first = ", CASE WHEN {a}.op IN ('U', 'D') THEN {a}.old_{{p}} ELSE {a}.new_{{p}} END AS image_{{p}}"
+        lists = {f"keys_{alias}": self._bare(alias + ".key_{p}", keys) for alias in "ratof"}
+        lists |= {f"news_{alias}": self._list(f", {alias}.new_{{p}}", values) for alias in "okd"}
+        lists |= {f"kept_{alias}": self._list(f", {alias}.kept_{{p}}", keys) for alias in "kldo"}
+        lists |= {f"was_{alias}": self._list(f", {alias}.was_{{p}}", values) for alias in "kl"}
+        lists |= {f"first_images_{alias}": self._list(first.format(a=alias), values) for alias in "of"}
+        return lists | {
+            "news_c": self._bare("c.new_{p}", values),
+            "olds_c": self._bare("c.old_{p}", values),
+            "images_a": self._bare("a.image_{p}", values),
+            "more_news_c": self._list(", c.new_{p}", values),
+            "nulls": ", NULL" * (2 * len(values)),
+            "null_news": self._list(", CASE WHEN false THEN l.new_{p} END AS new_{p}", values),
+            "same_key_ac": self._same_key("a", "c"),
+            "same_key_as": self._same_key("a", "s"),
+            "kept": self._list(", CASE WHEN a.place IS NULL THEN s.key_{p} ELSE a.key_{p} END AS kept_{p}", keys),
+            "kept_a": self._list(", a.key_{p}", keys),
+            "was": self._list(", a.image_{p} AS was_{p}", values),
+            "was_a": self._list(", a.image_{p}", values),
+            "first_differs": self._differ("k.was_{p}", "k.image_{p}"),
+            "change_columns": self._list(", key_{p}", keys) + self._list(", old_{p}", values) + self._list(", new_{p}", values),
+            "admission_columns": self._list(", key_{p}", keys) + self._list(", image_{p}", values),
+            "used_images": self._list(", CASE WHEN o.used > 0 THEN o.new_{p} END", values),
+            "set_images": self._list(", image_{p} = CASE WHEN o.used > 0 THEN o.new_{p} ELSE o.was_{p} END", values),
+        }
+
+    def _tick_lists(self, *, several: bool) -> dict[str, str]:
+        """Return what differs between a pass over one tick and one over several: where a record falls, and what was settled before."""
+        if not several:
+            return {
+                "own_tick": "$7::bigint",
+                "tick": "t.own_tick",
+                "settled_present": "d.was_present",
+                "settled_images": self._list(", d.was_{p}", self.values),
+                "changed_since_settled": self._differ("w.was_{p}", "w.new_{p}"),
+            }
+        over = " OVER (PARTITION BY d.entry ORDER BY d.tick)"
+        return {
+            # (a, b] holds b: a microsecond earlier, because width_bucket counts from the bound itself.
+            "own_tick": "least($6::bigint + 1 + width_bucket(t.mutated_at - interval '1 microsecond', (SELECT p.ends FROM parameters AS p)), $7::bigint)",
+            "tick": "max(t.own_tick) OVER records",
+            "settled_present": f"lag(d.present, 1, d.was_present){over}",
+            "settled_images": self._list(f", lag(d.new_{{p}}, 1, d.was_{{p}}){over}", self.values),
+            "before_images": self._list(", lag(w.new_{p}, 1, w.was_{p}) OVER steps AS before_{p}", self.values),
+            "changed_since_before": self._differ("c.before_{p}", "c.new_{p}"),
+        }

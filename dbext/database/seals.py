@@ -1,0 +1,140 @@
+"""Closing ticks: the stored head and snapshot of each table, and the passes that take what was committed since the last seal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbext.database import catalog
+from dbext.database.catalog import StoredType
+from dbext.database.seal_pass import ImageColumn, PassSql
+from dbext.database.session import Session
+from dbext.database.statements import statements
+from dbext.errors import UnknownObject
+
+SQL = statements("seals")
+
+#: Ticks closed in one pass at most: their boundaries travel as one array.
+MOST_TICKS = 10_000
+
+
+@dataclass(frozen=True)
+class Closing:
+    """One pass. It takes rows that are visible in `snapshot` with mutated_at up to `boundary`, and that the previous seal did not take.
+
+    The previous seal took: visible in `previous_snapshot` and mutated_at up to `previous_boundary`. Ticks first..last are closed.
+    """
+
+    table_id: int
+    seal_no: int
+    previous_tick: int
+    previous_boundary: str
+    previous_snapshot: str
+    last_tick: int
+    boundary: str
+    ends: str
+    snapshot: str
+
+    @property
+    def condition(self) -> tuple[str, str, str, str]:
+        """The parameters of the condition on new rows."""
+        return self.previous_snapshot, self.snapshot, self.previous_boundary, self.boundary
+
+    @property
+    def ticks(self) -> int:
+        """How many ticks are closed."""
+        return self.last_tick - self.previous_tick
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a pass met. Private: rows taken, late rows among them, and entries whose logged old image was not the settled one."""
+
+    taken: int
+    late: int
+    mismatched: int
+
+
+def head(session: Session, table_id: int) -> tuple[int, int]:
+    """Return the last closed tick and the last tick that has ended; the latter may be smaller."""
+    rows = session.fetch(SQL["head"], table_id)
+    if not rows:
+        raise UnknownObject(f"there is no tracked table number {table_id}")
+    return rows[0]["tick"], rows[0]["ended"]
+
+
+def close(session: Session, table_id: int) -> Closing | None:
+    """Lock the head, then read the snapshot and the ticks that have ended; None if another seal closed them meanwhile.
+
+    The order matters: a transaction that committed before the lock was had is visible to the snapshot, one that did not is left to the
+    next seal, and no two seals of a table overlap.
+    """
+    (before,) = session.fetch(SQL["close"], table_id)
+    snapshot = session.fetch(SQL["snapshot"])[0]["snapshot"]
+    _, ended = head(session, table_id)
+    last = min(ended, before["tick"] + MOST_TICKS)
+    if last <= before["tick"]:
+        return None
+    (row,) = session.fetch(SQL["ends"], table_id, before["tick"] + 1, last)
+    return Closing(
+        table_id=table_id,
+        seal_no=before["seal_no"],
+        previous_tick=before["tick"],
+        previous_boundary=before["boundary"],
+        previous_snapshot=before["snapshot"],
+        last_tick=last,
+        boundary=row["boundary"],
+        ends=row["ends"],
+        snapshot=snapshot,
+    )
+
+
+def image_columns(session: Session, table_id: int) -> tuple[ImageColumn, ...]:
+    """Return all columns of the run-time tables, those included whose source column is gone."""
+    rows = session.fetch(catalog.SQL["columns"], table_id)
+    return tuple(ImageColumn(row["position"], row["is_unit"], row["equal"], row["by_value"]) for row in rows)
+
+
+def set_aside(session: Session, sql: PassSql, closing: Closing) -> None:
+    """Defer rows whose entry has an earlier mutation in a tick still open, and take those deferred before that need not wait any more.
+
+    Numbers order the mutations of an entry, clocks may not: without this a row within the boundary could be admitted before an earlier
+    one beyond it. Most seals have nothing beyond the boundary, or nothing after it by number.
+    """
+    left = session.fetch(sql.left_behind(), closing.boundary, closing.snapshot)[0]
+    if left["floor"] is not None:
+        session.execute(sql.defer(), *closing.condition, left["floor"], left["truncation"])
+    session.execute(sql.take_deferred(), *closing.condition, left["floor"], left["truncation"], closing.seal_no)
+
+
+def run_pass(session: Session, sql: PassSql, closing: Closing, types: Sequence[StoredType], classify: str, first_tick: int) -> Counts:
+    """Assign the rows to ticks, move settled images on and append what changed; returns the counts of the pass."""
+    text = sql.seal(types, classify, ticks=closing.ticks)
+    parameters = (*closing.condition, closing.ends, closing.previous_tick, closing.last_tick, closing.seal_no, first_tick, closing.table_id)
+    return Counts(**session.fetch(text, *parameters)[0])
+
+
+def note_unconstrained(session: Session, table_id: int) -> None:
+    """Remember for ever that a tick was sealed while the table had no entry type."""
+    session.execute(SQL["note_unconstrained"], table_id)
+
+
+def follow_schema(session: Session, table_id: int) -> None:
+    """Mark the table if its capture is not whole."""
+    session.fetch(SQL["follow_schema"], table_id)
+
+
+def store(session: Session, closing: Closing, counts: Counts) -> None:
+    """Move the head on and record the pass."""
+    head_values = (closing.last_tick, closing.boundary, closing.snapshot)
+    session.execute(SQL["store_head"], closing.table_id, *head_values)
+    session.execute(
+        SQL["record"],
+        closing.table_id,
+        closing.seal_no,
+        closing.previous_tick + 1,
+        *head_values,
+        counts.taken,
+        counts.late,
+        counts.mismatched,
+    )

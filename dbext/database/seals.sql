@@ -1,0 +1,39 @@
+-- name: head
+-- The last closed tick, and the last boundary that has passed.
+SELECT h.tick, t.tick - (dbext_private.table_tick_end(h.table_id, t.tick) > n.moment)::integer AS ended
+FROM dbext_private.seal_head AS h CROSS JOIN (SELECT dbext_private.effective_now() AS moment OFFSET 0) AS n
+CROSS JOIN LATERAL (SELECT dbext_private.table_tick_of(h.table_id, n.moment) AS tick OFFSET 0) AS t
+WHERE h.table_id = $1::integer
+
+-- name: close
+-- Take the head's row lock; what the previous seal stored comes back as it is under the lock.
+UPDATE dbext_private.seal_head AS h SET seal_no = h.seal_no + 1 WHERE h.table_id = $1::integer
+RETURNING h.seal_no, h.tick, h.boundary::text AS boundary, h.snapshot::text AS snapshot
+
+-- name: snapshot
+-- The snapshot that closes the ticks: read in a statement after the lock, so that it sees whatever was committed before.
+SELECT pg_current_snapshot()::text AS snapshot
+
+-- name: ends
+-- Boundaries that end a run of ticks, and the last of them.
+SELECT dbext_private.tick_ends($1::integer, $2::bigint, $3::bigint)::text AS ends,
+       dbext_private.table_tick_end($1::integer, $3::bigint)::text AS boundary
+
+-- name: follow_schema
+-- Look whether capture is whole, and mark what is not.
+SELECT dbext_private.follow_schema($1::integer)
+
+-- name: note_unconstrained
+-- Entries of a tick sealed before any constraint existed obey none. This depends on when constraints were declared, not on any row.
+UPDATE dbext_private.tracked_table AS t SET sealed_unconstrained = true
+WHERE t.table_id = $1::integer AND NOT t.sealed_unconstrained
+    AND NOT EXISTS (SELECT FROM dbext_private.entry_type AS e WHERE e.table_id = t.table_id)
+
+-- name: store_head
+-- What the next seal must know.
+UPDATE dbext_private.seal_head AS h SET tick = $2::bigint, boundary = $3::timestamptz, snapshot = $4::pg_snapshot WHERE h.table_id = $1::integer
+
+-- name: record
+-- One row per pass; the counts are for dbext_admin alone.
+INSERT INTO dbext_private.seal (table_id, seal_no, first_tick, last_tick, boundary, snapshot, sealed_at, taken, late, mismatched)
+VALUES ($1::integer, $2::bigint, $3::bigint, $4::bigint, $5::timestamptz, $6::pg_snapshot, clock_timestamp(), $7::bigint, $8::bigint, $9::bigint)

@@ -1,0 +1,56 @@
+"""Close the ticks of a table that have ended. Runs first in a transaction of its own (dbext_private.seal_table sees to that)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbext.database import catalog, seals
+from dbext.database.catalog import StoredType
+from dbext.database.seal_pass import PassSql
+from dbext.database.session import Session
+from dbext.query.column import Column
+from dbext.query.predicate_json import from_json
+from dbext.query.render import render
+
+
+def seal(session: Session, table_id: int) -> dict[str, object]:
+    """Close every tick that has ended, up to a limit per pass.
+
+    Returns `sealed` (whether anything was closed), `tick` (the last closed tick) and `more` (whether to call again, in a new transaction).
+    """
+    sealed_tick, ended = seals.head(session, table_id)
+    if ended <= sealed_tick:
+        return {"sealed": False, "tick": sealed_tick, "more": False}
+    closing = seals.close(session, table_id)
+    if closing is None:
+        return {"sealed": False, "tick": seals.head(session, table_id)[0], "more": False}
+    _seal(session, closing)
+    return {"sealed": True, "tick": closing.last_tick, "more": closing.last_tick < ended}
+
+
+def _seal(session: Session, closing: seals.Closing) -> None:
+    seals.follow_schema(session, closing.table_id)
+    seals.note_unconstrained(session, closing.table_id)
+    table = catalog.tracked_table(session, closing.table_id)
+    types = catalog.entry_types(session, closing.table_id)
+    classify = classification(types, catalog.columns(session, closing.table_id))
+    sql = PassSql(closing.table_id, seals.image_columns(session, closing.table_id))
+    seals.set_aside(session, sql, closing)
+    counts = seals.run_pass(session, sql, closing, types, classify, table.first_tick)
+    seals.store(session, closing, counts)
+
+
+def classification(types: Sequence[StoredType], columns: Sequence[Column]) -> str:
+    """Return SQL for the type of a first image `s`: the first match in order of declaration, else the default type, else NULL.
+
+    Without any type an entry is admitted as number 0, unconstrained.
+    """
+    if not types:
+        return "0"
+    default = next((str(one.number) for one in types if one.applies_to is None), "NULL::integer")
+    matches = "".join(
+        f" WHEN ({render(from_json(one.applies_to, columns), 'image', 's')}) IS TRUE THEN {one.number}"
+        for one in types
+        if one.applies_to is not None
+    )
+    return f"CASE{matches} ELSE {default} END" if matches else default

@@ -1,0 +1,77 @@
+-- Sealing: where and when it may happen. What a seal does is in dbext/service/seal.py.
+
+CREATE FUNCTION dbext_private.refuse_seal_here() RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF pg_is_in_recovery() THEN
+        PERFORM dbext_private.refuse('a standby cannot seal: its snapshots do not list the transactions in progress', NULL, 'DP031');
+    ELSIF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        PERFORM dbext_private.refuse('a seal runs in a READ COMMITTED transaction: it must see what was committed before it had its lock', NULL, 'DP031');
+    ELSIF pg_current_xact_id_if_assigned() IS NOT NULL THEN
+        PERFORM dbext_private.refuse('a seal must be the first thing its transaction does: mutations of this transaction would belong to no tick',
+            'Commit first, or CALL dp_publish() outside a transaction block.', 'DP031');
+    ELSIF NOT dbext_private.is_home() THEN
+        PERFORM dbext_private.refuse('this database was restored, upgraded or promoted since it was last sealed',
+            'A superuser accepts that with SELECT dp_confirm_upgrade().', 'DP031');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_seal_here() IS 'Refuses transactions and clusters in which a seal could lose or double mutations.';
+
+CREATE FUNCTION dbext_private.seal_table(table_id integer) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+-- One pass reads and writes as many rows as were mutated, whatever the statistics say of a log that just grew.
+SET plan_cache_mode = force_custom_plan SET work_mem = '128MB' SET jit = off
+AS $$
+BEGIN
+    PERFORM dbext_private.require_admin();
+    PERFORM dbext_private.refuse_seal_here();
+    RETURN dbext_private.call('seal', jsonb_build_object('table_id', table_id));
+END $$;
+COMMENT ON FUNCTION dbext_private.seal_table(integer) IS
+    'Closes the ticks of a table that have ended: {sealed, tick, more}. First in its own transaction; call again, each time in a new one, while more.';
+
+CREATE FUNCTION dbext_private.rebase_snapshots(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    head dbext_private.seal_head;
+    columns text;
+    present pg_snapshot;
+BEGIN
+    -- No writer is between its transaction number and its commit while this lock is held.
+    EXECUTE format('LOCK TABLE dbext_private.log_%s IN SHARE ROW EXCLUSIVE MODE', table_id);
+    SELECT h.* INTO head FROM dbext_private.seal_head AS h WHERE h.table_id = rebase_snapshots.table_id FOR UPDATE;
+    SELECT string_agg(quote_ident(a.attname), ', ') INTO columns FROM pg_attribute AS a
+    WHERE a.attrelid = format('dbext_private.log_%s', table_id)::regclass AND a.attnum > 0 AND a.attname <> 'xid';
+    EXECUTE format('INSERT INTO dbext_private.deferred_%s (%s) SELECT %2$s FROM dbext_private.log_%1$s AS l '
+        'WHERE NOT (pg_visible_in_snapshot(l.xid, $1) AND l.mutated_at <= $2) ON CONFLICT DO NOTHING', table_id, columns) USING head.snapshot, head.boundary;
+    present := pg_current_snapshot();
+    EXECUTE format('UPDATE dbext_private.log_%s SET xid = ''3'' WHERE xid >= pg_snapshot_xmin($1)', table_id) USING present;
+    -- Every row in the log now counts as seen and within the boundary, or waits in deferred_N; later rows come with later numbers.
+    UPDATE dbext_private.seal_head AS h SET snapshot = present WHERE h.table_id = rebase_snapshots.table_id;
+END $$;
+COMMENT ON FUNCTION dbext_private.rebase_snapshots(integer) IS
+    'Makes a log independent of the transaction numbers of another cluster: rows not sealed yet wait in deferred_N, the others count as long past.';
+
+CREATE FUNCTION dp_confirm_upgrade() RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    table_number integer;
+BEGIN
+    IF NOT (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) THEN
+        PERFORM dbext_private.refuse('only a superuser may accept a restored, upgraded or promoted database', NULL, 'DP005');
+    ELSIF pg_is_in_recovery() OR current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        PERFORM dbext_private.refuse('run this on the primary, in a READ COMMITTED transaction', NULL, 'DP031');
+    END IF;
+    FOR table_number IN SELECT h.table_id FROM dbext_private.seal_head AS h ORDER BY h.table_id LOOP
+        PERFORM dbext_private.rebase_snapshots(table_number);
+    END LOOP;
+    DELETE FROM dbext_private.cluster_identity;
+    PERFORM dbext_private.remember_cluster();
+    FOR table_number IN SELECT h.table_id FROM dbext_private.seal_head AS h ORDER BY h.table_id LOOP
+        PERFORM dbext_private.follow_schema(table_number);
+    END LOOP;
+    RETURN 'This cluster, database and timeline are accepted; seals go on from here.';
+END $$;
+COMMENT ON FUNCTION dp_confirm_upgrade() IS
+    'Accepts that the database was upgraded, restored or promoted. Budgets and releases must not be older than what was published: see the ledger first.';
