@@ -9,7 +9,6 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import PurePath
 from typing import Any
 
 import plpy  # exists inside a PL/Python backend only
@@ -32,7 +31,7 @@ ENTRIES = {
     "create_release": "dbext.service.declare:create_release",
     "drop_release": "dbext.service.declare:drop_release",
     "publish_release": "dbext.service.publish:publish_release",
-    "window_stats": "dbext.service.answer:window_stats",
+    "window_stats": "dbext.service.ask:window_stats",
     "answer_question": "dbext.service.answer:answer_question",
     "add_constraint": "dbext.service.constrain:add_constraint",
     "alter_constraint": "dbext.service.constrain:alter_constraint",
@@ -139,8 +138,8 @@ def _internal(kind: str, fault: BaseException) -> str:
     """Describe an unexpected error by its kind and the place in our own code, without any of its text."""
     trace, place = fault.__traceback__, "unknown place"
     while trace is not None:
-        file = PurePath(trace.tb_frame.f_code.co_filename)
-        if "dbext" in file.parts and file.name != "server.py":
-            place = f"{file.parent.name}/{file.name}, line {trace.tb_lineno}"
+        parts = trace.tb_frame.f_code.co_filename.split("/")
+        if "dbext" in parts and parts[-1] != "server.py":
+            place = f"{'/'.join(parts[-2:])}, line {trace.tb_lineno}"
         trace = trace.tb_next
     return _refusal(InternalError.sqlstate, f"dbext met an unexpected error ({kind})", f"in {place}", "Please report it with the detail line.")

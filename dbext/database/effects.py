@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dbext.database.identifiers import private
 from dbext.privacy.measure import Measure
 from dbext.query.column import Column
-from dbext.query.predicate import Predicate
-from dbext.query.render import render
+
+if TYPE_CHECKING:
+    from dbext.query.predicate import Predicate
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,11 @@ class GroupColumn:
 def satisfies(predicate: Predicate | None, image: str) -> str:
     """SQL that is true when an entry is present in an image and satisfies the predicate there; false or NULL otherwise."""
     present = f"c.{image}_present"
-    return present if predicate is None else f"({present} AND {render(predicate, image, 'c')})"
+    if predicate is None:
+        return present
+    from dbext.query.render import render  # a question without a predicate does not pay for it
+
+    return f"({present} AND {render(predicate, image, 'c')})"
 
 
 def _counted(measure: Measure, predicate: Predicate | None) -> list[tuple[str, str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dbext.errors import InternalError
 
 #: Run-time tables of a tracked table, named <kind>_<table number>.
@@ -21,6 +23,11 @@ def quote_literal(text: str) -> str:
         raise InternalError("a text holds a zero byte")
     quoted = "'" + text.replace("'", "''").replace("\\", "\\\\") + "'"
     return " E" + quoted if "\\" in text else quoted
+
+
+def shown(name: str) -> str:
+    """Return a name as people write it: quoted only where it must be. For messages, never for SQL."""
+    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name, re.ASCII) else quote_ident(name)
 
 
 def qualified(schema: str, name: str) -> str:

@@ -133,5 +133,5 @@ def rows_sql(made: ReleaseTable) -> str:
         "AS p(period, first, last, std_error, half_width, place), dbext_private.tracked_table AS t WHERE t.table_id = $2::integer) AS w "
         "CROSS JOIN dbext_private.release_key AS k "
         "CROSS JOIN LATERAL (SELECT (($6::bigint[])[(w.place - 1) * $7::bigint + k.cell]) AS value) AS v "
-        "WHERE k.release_id = $1::integer"
+        "WHERE k.release_id = $1::integer ORDER BY w.place, k.cell"
     )

@@ -1,195 +1,81 @@
-"""Answer a question about a past window: remembered ones at once, new ones through the second session, charged before they return."""
+"""Charge, draw and store an answer: what the second session does. It imports little, because every new question starts one."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
-from dbext.database import catalog, ledger, moments, questions, rights, second_session
+from dbext.database import catalog, ledger, questions
 from dbext.database.catalog import TrackedTable
 from dbext.database.effects import window_total_sql
-from dbext.database.identifiers import quote_literal
+from dbext.database.ledger import Budget
 from dbext.database.questions import Answer, Question
 from dbext.database.session import Session
-from dbext.errors import BadArgument, SecondSessionUnavailable, WindowNotSealed
-from dbext.mechanisms.error import answer_variance, half_width_95
+from dbext.errors import WindowNotSealed
 from dbext.mechanisms.sampling import draw
+from dbext.privacy.charge import Charge
+from dbext.privacy.conversion import budget_picos
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import noise_from_json
-from dbext.query.predicate import Predicate
-from dbext.query.predicate_json import from_json, key, to_json
-from dbext.service.budget import require_fits
-from dbext.service.numbers import epsilon_from, plain
-
-EXAMPLE = "dp_window_count('cases', '2015-09-01', '2015-09-15', epsilon => 0.1)"
-BEGINNING = "-infinity"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question that the caller may ask, before it is known whether it was answered already."""
-
-    table: TrackedTable
-    question: Question
-    predicate: Predicate | None
-    epsilon: str
-
-
-def window_stats(
-    session: Session,
-    *,
-    tbl: int,
-    window_start: str | None,
-    window_end: str | None,
-    predicate: str | None = None,
-    measure: str | None = "net",
-    epsilon: str | None = None,
-) -> dict[str, Any]:
-    """Return an answer with its error and its window; runs in the caller's session.
-
-    Nothing is charged here: a new question is charged, drawn, stored and committed in the second session, and only then read back.
-    """
-    who = rights.require_analyst(session)
-    asked_epsilon = plain(epsilon_from(epsilon, EXAMPLE))
-    table = catalog.tracked_by_regclass(session, str(tbl))
-    compiled = _predicate(session, table, predicate)
-    start, end = _window(session, table, window_start, window_end, _measure(measure))
-    asked = Asked(table, Question(table.table_id, start, end, _measure(measure).value, key(compiled)), compiled, asked_epsilon)
-    found = questions.remembered(session, asked.question, asked_epsilon)
-    answer = found or _ask(session, asked, who.name)
-    return _stats(session, asked.question, answer, remembered=found is not None)
-
-
-def _measure(text: str | None) -> Measure:
-    try:
-        return Measure(text)
-    except ValueError as fault:
-        raise BadArgument("measure must be one of state, net, entered, left") from fault
-
-
-def _predicate(session: Session, table: TrackedTable, text: str | None) -> Predicate | None:
-    """Compile a predicate and check the caller's right to its columns. The compiler is imported only when there is something to compile."""
-    if text is None:
-        rights.require_select(session, table.table_id, table.qualified_name)
-        return None
-    from dbext.query.compiler import compile_predicate
-    from dbext.query.text import columns_of
-    from dbext.service.draft import check_literals
-
-    compiled = compile_predicate(text, catalog.columns(session, table.table_id))
-    rights.require_select(session, table.table_id, table.qualified_name, columns_of(compiled))
-    check_literals(session, table, compiled)
-    return compiled
-
-
-def _window(session: Session, table: TrackedTable, start: str | None, end: str | None, measure: Measure) -> tuple[int | None, int]:
-    """Return the window in ticks, snapped outward; refused unless it lies in the table's sealed history."""
-    if end is None:
-        raise BadArgument("window_end is missing")
-    last = moments.snap(session, table, "window_end", end)[1]
-    first = None
-    if start is not None and start.strip().lower() != BEGINNING:
-        first = moments.snap(session, table, "window_start", start)[0]
-    _require_shape(first, last, measure)
-    _require_sealed(session, table, last)
-    _require_history(session, table, last - 1 if first is None else first)
-    return first, last
-
-
-def _require_shape(first: int | None, last: int, measure: Measure) -> None:
-    if first is None and measure is not Measure.STATE:
-        raise BadArgument(f"measure {measure.value} needs a window_start")
-    if first is not None and measure is Measure.STATE:
-        raise BadArgument("a state depends on everything since the beginning", hint="Give NULL as window_start, or ask for measure net.")
-    if first is not None and first >= last:
-        raise BadArgument("window_end must be after window_start")
-
-
-def _require_sealed(session: Session, table: TrackedTable, last: int) -> None:
-    if last > table.sealed_tick:
-        sealed, wanted = moments.ends(session, table.table_id, table.sealed_tick, last)
-        raise WindowNotSealed(f"the window ends at {wanted}, but table {table.qualified_name} is sealed up to {sealed} only")
-
-
-def _require_history(session: Session, table: TrackedTable, first: int) -> None:
-    if first < table.first_tick - 1:
-        _, begins = moments.ends(session, table.table_id, None, table.first_tick - 1)
-        raise BadArgument(f"the window begins before the history of table {table.qualified_name}, which begins at {begins}")
-
-
-def _ask(session: Session, asked: Asked, asked_by: str) -> Answer:
-    """Have a question answered in the second session and return what was committed there."""
-    ledger.budget_id_of(session, asked.table.table_id, asked.table.qualified_name)
-    if questions.holds_budget_lock(session):
-        raise SecondSessionUnavailable(
-            "this transaction has changed a budget or a release, which a question would have to wait for; nothing was spent",
-            hint="COMMIT first, then ask.",
-        )
-    request = {
-        "table_id": asked.question.table_id,
-        "start": asked.question.start,
-        "end": asked.question.end,
-        "measure": asked.question.measure,
-        "predicate": None if asked.predicate is None else to_json(asked.predicate),
-        "epsilon": asked.epsilon,
-        "asked_by": asked_by,
-    }
-    reply = second_session.call(session, f"SELECT dbext_private.answer_question({quote_literal(json.dumps(request))})")
-    return Answer(**json.loads(reply))
+from dbext.privacy.noise import Noise, noise_from_json
+from dbext.privacy.pattern import Single
+from dbext.service.budget import require_fits, table_loss
 
 
 def answer_question(
-    session: Session, *, table_id: int, start: int | None, end: int, measure: str, predicate: Any, epsilon: str, asked_by: str
+    session: Session,
+    *,
+    question: dict[str, Any],
+    predicate: Any,
+    epsilon: str,
+    noise: dict[str, Any],
+    delta: str,
+    asked_by: str,
 ) -> dict[str, Any]:
-    """Charge, draw and store an answer; runs in the second session, which commits it as a whole.
+    """Answer a canonical question once; the caller commits this as a whole.
 
-    The budget's lock comes first, and whatever decides is read after it: of two clients who ask the same, the second finds the answer
-    of the first.
+    The budget's lock comes first, and whatever decides is read after it: of two clients who ask the same, the second finds the answer of
+    the first. `noise` is what the first session worked out for `epsilon` at `delta`; it is priced here, and worked out anew if the
+    constraints or the delta have changed since.
     """
-    table = catalog.tracked_table(session, table_id)
-    budget = ledger.lock_budget_of(session, table_id, table.qualified_name)
-    tree = None if predicate is None else from_json(predicate, catalog.columns(session, table_id))
-    question = Question(table_id, start, end, measure, key(tree))
-    answer = questions.remembered(session, question, epsilon)
+    asked = Question(**question)
+    table = catalog.tracked_table(session, asked.table_id)
+    budget = ledger.lock_budget_of(session, asked.table_id, table.shown_name)
+    answer = questions.remembered(session, asked, epsilon)
     if answer is None:
-        _require_sealed(session, table, end)
-        answer = _charge_and_draw(session, table, budget, question, tree, epsilon, asked_by)
+        if asked.end > catalog.tracked_table(session, asked.table_id).sealed_tick:
+            raise WindowNotSealed(f"the window ends in a tick of table {table.shown_name} that is not sealed")
+        proposed = noise_from_json(noise) if Fraction(delta) == budget.delta else None
+        charge = _charge(session, table, budget, asked, proposed, Fraction(epsilon))
+        require_fits(session, budget, table.table_id, [charge], epsilon)
+        answer = _draw_and_store(session, asked, predicate, charge, epsilon, asked_by)
+        ledger.append(
+            session, "question", budget.budget_id, recorded_by=asked_by, table_id=table.table_id,
+            question_id=answer.question_id, charges=[charge], epsilon=epsilon,
+        )  # fmt: skip
     return {"question_id": answer.question_id, "value": answer.value, "epsilon": answer.epsilon, "noise": answer.noise}
 
 
-def _charge_and_draw(
-    session: Session, table: TrackedTable, budget: ledger.Budget, question: Question, tree: Predicate | None, epsilon: str, asked_by: str
-) -> Answer:
-    from dbext.query.question import plan_question
+def _charge(session: Session, table: TrackedTable, budget: Budget, asked: Question, proposed: Noise | None, epsilon: Fraction) -> Charge:
+    """Return the charge of a question with the proposed noise, or with more if that is not enough now."""
+    pattern, measure = Single(asked.start, asked.end), Measure(asked.measure)
+    if proposed is not None:
+        charge = Charge(pattern, proposed, measure)
+        if table_loss(session, table.table_id, [charge], pure=budget.pure) <= budget_picos(epsilon, budget.delta):
+            return charge
+    from dbext.query.planner import plan_question
 
     types = catalog.accounted_types(session, table)
-    measure = Measure(question.measure)
-    plan = plan_question(question.start, question.end, measure, Decimal(epsilon), types, budget.delta)
-    require_fits(session, budget, table.table_id, plan.charges, epsilon)
-    (row,) = session.fetch(window_total_sql(table.table_id, measure, tree), question.start, question.end)
-    (noise,) = draw(plan.noise, 1)
-    answer = questions.remember(session, question, epsilon, row["total"] + noise, plan.noise.to_json(), asked_by)
-    ledger.append(
-        session, "question", budget.budget_id, recorded_by=asked_by, table_id=table.table_id,
-        question_id=answer.question_id, charges=plan.charges, epsilon=epsilon,
-    )  # fmt: skip
-    return answer
+    plan = plan_question(asked.start, asked.end, measure=measure, epsilon=epsilon, types=types, delta=budget.delta)
+    return Charge(pattern, plan.noise, measure)
 
 
-def _stats(session: Session, question: Question, answer: Answer, *, remembered: bool) -> dict[str, Any]:
-    """Return the columns of dbext.window_answer."""
-    noise = noise_from_json(answer.noise)
-    half_width = half_width_95(noise, [1])
-    start, end = moments.ends(session, question.table_id, question.start, question.end)
-    return {
-        "value": answer.value,
-        "std_error": answer_variance(noise, [1]) ** 0.5,
-        "lower_95": answer.value - half_width,
-        "upper_95": answer.value + half_width,
-        "window_start": start,
-        "window_end": end,
-        "epsilon": answer.epsilon,
-        "remembered": remembered,
-    }
+def _draw_and_store(session: Session, asked: Question, predicate: Any, charge: Charge, epsilon: str, asked_by: str) -> Answer:
+    """Count exactly, add noise, store: the only place where a question draws."""
+    tree = None
+    if predicate is not None:
+        from dbext.query.predicate_json import from_json
+
+        tree = from_json(predicate, catalog.columns(session, asked.table_id))
+    (row,) = session.fetch(window_total_sql(asked.table_id, charge.measure, tree), asked.start, asked.end)
+    (noise,) = draw(charge.noise, 1)
+    return questions.remember(session, asked, epsilon, row["total"] + noise, charge.noise.to_json(), asked_by)

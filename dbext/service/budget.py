@@ -71,14 +71,14 @@ def set_budget(session: Session, tbl: object, epsilon: str | None, delta: str | 
     rights.require_read_committed(session)
     wanted_epsilon, wanted_delta = epsilon_from(epsilon, "dp_set_budget('cases', epsilon => 2)"), delta_from(delta)
     table = catalog.tracked_by_regclass(session, str(tbl))
-    rights.require_select(session, table.table_id, table.qualified_name)
+    rights.require_select(session, table.table_id, table.shown_name)
     target = _lock_for(session, table, budget, wanted_epsilon, wanted_delta)
     ledger.change_budget(session, target.budget_id, plain(wanted_epsilon), plain(wanted_delta))
     changed = ledger.read_budget(session, target.budget_id)
     _require_covers(session, changed)
-    note = {"delta": plain(wanted_delta), "table": table.qualified_name}
+    note = {"delta": plain(wanted_delta), "table": table.shown_name}
     ledger.append(session, "budget", target.budget_id, recorded_by=who.name, table_id=table.table_id, epsilon=plain(wanted_epsilon), note=note)
-    return f'budget "{changed.name}" of table {table.qualified_name}: epsilon {plain(wanted_epsilon)}, delta {plain(wanted_delta)}'
+    return f'budget "{changed.name}" of table {table.shown_name}: epsilon {plain(wanted_epsilon)}, delta {plain(wanted_delta)}'
 
 
 def _lock_for(session: Session, table: catalog.TrackedTable, name: str | None, epsilon: Decimal, delta: Decimal) -> Budget:
@@ -86,7 +86,7 @@ def _lock_for(session: Session, table: catalog.TrackedTable, name: str | None, e
     current = ledger.current_budget_id(session, table.table_id)
     if name is None and current is not None:
         return ledger.lock_budget(session, current)
-    target = ledger.find_or_add_budget(session, _checked_name(name or table.qualified_name), plain(epsilon), plain(delta))
+    target = ledger.find_or_add_budget(session, _checked_name(name or table.shown_name), plain(epsilon), plain(delta))
     locked = {number: ledger.lock_budget(session, number) for number in sorted({target, current or target})}
     if current is not None and current != target:
         _require_may_leave(session, table, locked[current])
@@ -104,7 +104,7 @@ def _require_may_leave(session: Session, table: catalog.TrackedTable, budget: Bu
     alone = ledger.tables_of(session, budget.budget_id) == [table.table_id]
     if not alone and ledger.committed_charges(session, table.table_id):
         raise NotSupported(
-            f'table {table.qualified_name} has spent from budget "{budget.name}", which it shares with other tables, and cannot leave it',
+            f'table {table.shown_name} has spent from budget "{budget.name}", which it shares with other tables, and cannot leave it',
             hint="Entries of those tables may be the same people: their losses stay together.",
         )
 

@@ -13,7 +13,7 @@ from dbext.database.ledger import Budget
 from dbext.database.release_table import ReleaseTable
 from dbext.database.session import Session
 from dbext.errors import AlreadyExists, BadArgument, NotPermitted, NotSupported, UnknownObject
-from dbext.privacy.conversion import epsilon_of
+from dbext.privacy.pico import picos_up, to_decimal
 from dbext.query.groups import PublicColumn
 from dbext.query.plan import Plan
 from dbext.query.planner import plan
@@ -37,10 +37,10 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
     rights.require_read_committed(session)
     check_name(session, name)
     drafted = draft(session, declaration, **wishes)
-    budget = ledger.lock_budget_of(session, drafted.table.table_id, drafted.table.qualified_name)
+    budget = ledger.lock_budget_of(session, drafted.table.table_id, drafted.table.shown_name)
     types = catalog.accounted_types(session, drafted.table)
-    made = plan(drafted.declaration, drafted.request, drafted.tick, types, budget.delta)
-    asked = plain(epsilon_of(max(made.lifetime.values()), budget.delta))
+    made = plan(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta)
+    asked = plain(to_decimal(picos_up(made.epsilon)))
     left = require_fits(session, budget, drafted.table.table_id, made.charges, asked)
     candidates = candidate_rows(drafted, types, budget.delta)
     release_id = _record(session, drafted, made, candidates, name, who.name)
@@ -74,7 +74,7 @@ def _record(session: Session, drafted: Draft, made: Plan, candidates: list[dict[
     keys = _keys(session, drafted, groups)
     content = _content(drafted, made, groups) | {"cells": len(keys), "candidates": candidates}
     release_id = releases.add(
-        session, name, drafted.table.table_id, drafted.declaration.text, content, made.publish_tick(1), _sum_from(drafted.table, made), by
+        session, name, drafted.table.table_id, drafted.declaration.text, content, made.due_tick(1), _sum_from(drafted.table, made), by
     )
     releases.freeze_keys(session, release_id, keys)
     release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made)))
@@ -91,7 +91,7 @@ def _content(drafted: Draft, made: Plan, groups: Sequence[GroupColumn]) -> dict[
         "kind": made.kind,
         "mechanism": made.mechanism.name,
         "horizon": made.horizon,
-        "epsilon": str(made.epsilon),
+        "epsilon": plain(to_decimal(picos_up(made.epsilon))),
     }
 
 
@@ -114,8 +114,8 @@ def _keys(session: Session, drafted: Draft, groups: Sequence[GroupColumn]) -> li
 
 def _description(drafted: Draft, made: Plan) -> str:
     return (
-        f"Differentially private release of {drafted.table.qualified_name} ({made.kind}, measure {made.measure.value}, "
-        f"lifetime epsilon {made.epsilon}): {' '.join(drafted.declaration.text.split())}"
+        f"Differentially private release of {drafted.table.shown_name} ({made.kind}, measure {made.measure.value}, "
+        f"lifetime epsilon {float(made.epsilon):g}): {' '.join(drafted.declaration.text.split())}"
     )
 
 
@@ -125,7 +125,7 @@ def drop_release(session: Session, *, name: str | None) -> str:
     rights.require_read_committed(session)
     found = releases.by_name(session, name or "")
     table = catalog.tracked_table(session, found.table_id)
-    budget = ledger.lock_budget_of(session, found.table_id, table.qualified_name)
+    budget = ledger.lock_budget_of(session, found.table_id, table.shown_name)
     release = releases.lock(session, found.release_id)
     if release.state == "dropped":
         raise UnknownObject(f"there is no release {name}")

@@ -10,15 +10,15 @@ from typing import Any
 from dbext.database import catalog, moments, rights
 from dbext.database.catalog import TrackedTable
 from dbext.database.session import Session
-from dbext.errors import BadArgument, DeclarationRefused
-from dbext.query.calendar import Span, Tick
+from dbext.errors import BadArgument
+from dbext.query.calendar import Span
 from dbext.query.column import Column
 from dbext.query.compiler import compile_declaration, resolve
 from dbext.query.declaration import Declaration
 from dbext.query.groups import group_source
 from dbext.query.planner import Request
-from dbext.query.predicate import Predicate
-from dbext.query.predicate_text import columns_of, literals
+from dbext.query.predicate import columns_of
+from dbext.service.literals import check_literals
 from dbext.service.numbers import epsilon_from
 
 EXAMPLE = "dp_create_release(..., epsilon => 0.5)"
@@ -33,11 +33,6 @@ class Draft:
     declaration: Declaration
     groups: Any
     request: Request
-
-    @property
-    def tick(self) -> Tick:
-        """The table's tick."""
-        return Tick(self.table.tick_kind, self.table.tick_size)
 
     @property
     def group_columns(self) -> tuple[Column, ...]:
@@ -85,16 +80,8 @@ def _with_boundaries(session: Session, table: TrackedTable, declaration: Declara
 
 
 def _require_rights(session: Session, table: TrackedTable, declaration: Declaration) -> None:
-    used = set() if declaration.predicate is None else set(columns_of(declaration.predicate))
-    used |= {one.column.position for one in declaration.group_by}
-    rights.require_select(session, table.table_id, table.qualified_name, used)
-
-
-def check_literals(session: Session, table: TrackedTable, predicate: Predicate | None) -> None:
-    """Let PostgreSQL say whether every literal is a value of its column's type; its own message, which quotes the value, is not shown."""
-    for text, literal_type in () if predicate is None else literals(predicate):
-        if not moments.is_literal(session, text, literal_type, table.time_zone):
-            raise DeclarationRefused(f"a literal of the predicate is not a value of type {literal_type}")
+    used = columns_of(declaration.predicate) | {one.column.position for one in declaration.group_by}
+    rights.require_select(session, table.table_id, table.shown_name, used)
 
 
 def _span(parts: dict[str, int]) -> Span:

@@ -10,6 +10,7 @@ from dbext.database import catalog, ledger, releases, rights
 from dbext.database.session import Session
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import epsilon_of
+from dbext.privacy.noise import DiscreteLaplace, Noise
 from dbext.query.planner import candidates
 from dbext.service.draft import Draft, draft
 
@@ -18,7 +19,7 @@ def plan_release(session: Session, *, name: str | None = None, declaration: str 
     """Return the candidates of a declaration that is not made yet; `name` is ignored, so that the call differs from the real one by its name alone."""
     rights.require_analyst(session)
     drafted = draft(session, declaration, **wishes)
-    budget = ledger.read_budget(session, ledger.budget_id_of(session, drafted.table.table_id, drafted.table.qualified_name))
+    budget = ledger.read_budget(session, ledger.budget_id_of(session, drafted.table.table_id, drafted.table.shown_name))
     return candidate_rows(drafted, catalog.accounted_types(session, drafted.table), budget.delta)
 
 
@@ -34,12 +35,18 @@ def candidate_rows(drafted: Draft, types: Sequence[EntryType], delta: Fraction) 
     return [
         {
             "mechanism": one.mechanism,
-            "noise": one.noise.text,
+            "noise": _noise(one.noise),
             "mean_std_error": one.mean_std_error,
             "worst_std_error": one.worst_std_error,
             "epsilon_by_type": {names[number]: float(epsilon_of(picos, delta)) for number, picos in one.lifetime.items()},
             "chosen": one.chosen,
             "reason": one.reason,
         }
-        for one in candidates(drafted.declaration, drafted.request, drafted.tick, types, delta)
+        for one in candidates(drafted.declaration, drafted.request, drafted.table.tick, types, delta)
     ]
+
+
+def _noise(noise: Noise) -> str:
+    if isinstance(noise, DiscreteLaplace):
+        return f"discrete Laplace, scale {float(noise.scale):.6g}"
+    return f"discrete Gaussian, sigma {float(noise.sigma_squared) ** 0.5:.6g}"

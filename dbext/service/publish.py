@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbext.database import catalog, ledger, nodes, release_table, releases, rights
+from dbext.database.catalog import TrackedTable
 from dbext.database.effects import tick_sums_sql
 from dbext.database.nodes import Cells
 from dbext.database.release_table import ReleaseTable
 from dbext.database.releases import Release
-from dbext.database.seals import sealed_tick
 from dbext.database.session import Session
 from dbext.mechanisms.protocol import Node
 from dbext.mechanisms.sampling import draw
@@ -44,11 +44,11 @@ def publish_release(session: Session, *, release_id: int) -> int:
     """Publish what is due of a release and return the number of periods. Run again, it does nothing; nodes and rows have unique keys."""
     who = rights.require_admin(session)
     release = releases.lock(session, release_id)
-    sealed = sealed_tick(session, release.table_id)
-    if release.state != "active" or release.next_end is None or release.next_end > sealed:
+    table = catalog.tracked_table(session, release.table_id)
+    if release.state != "active" or release.next_end is None or release.next_end > table.sealed_tick:
         return 0
-    due = _due(session, release)
-    periods = list(_periods(due.plan, release.next_period, sealed))
+    due = _due(session, release, table)
+    periods = list(_periods(due.plan, release.next_period, table.sealed_tick))
     drawn: list[Node] = []
     for batch in _batches(periods, max(1, VALUES_AT_ONCE // due.cells)):
         drawn += _publish(session, due, batch, drawn)
@@ -56,9 +56,8 @@ def publish_release(session: Session, *, release_id: int) -> int:
     return len(periods)
 
 
-def _due(session: Session, release: Release) -> Due:
-    table = catalog.tracked_table(session, release.table_id)
-    columns = catalog.columns(session, release.table_id)
+def _due(session: Session, release: Release, table: TrackedTable) -> Due:
+    columns = catalog.columns(session, release.table_id, gone=True)
     declaration = declaration_from_json(release.content["declaration"], columns)
     plan = plan_from_json(release.content["plan"])
     groups = groups_from_json(release.content["groups"], columns)
@@ -76,7 +75,7 @@ def _due(session: Session, release: Release) -> Due:
 
 def _periods(plan: Plan, period: int, sealed: int) -> Iterator[int]:
     """Yield the periods from `period` on that the sealed ticks complete."""
-    while (plan.horizon is None or period <= plan.horizon) and plan.publish_tick(period) <= sealed:
+    while (plan.horizon is None or period <= plan.horizon) and plan.due_tick(period) <= sealed:
         yield period
         period += 1
 
@@ -142,5 +141,5 @@ def _conclude(session: Session, due: Due, last: int, drawn: Sequence[Node], by: 
     ledger.append(
         session, "publish", table_budget, recorded_by=by, table_id=release.table_id, release_id=release.release_id, charges=charges
     )
-    upcoming = None if plan.horizon is not None and last >= plan.horizon else plan.publish_tick(last + 1)
-    releases.advance(session, release, last + 1, plan.publish_tick(last), upcoming, max(node.end for node in drawn))
+    upcoming = None if plan.horizon is not None and last >= plan.horizon else plan.due_tick(last + 1)
+    releases.advance(session, release, last + 1, plan.due_tick(last), upcoming, max(node.end for node in drawn))

@@ -1,0 +1,184 @@
+"""Questions: what they return, what they cost, and what is refused."""
+
+import psycopg
+import pytest
+
+
+def refused(connection, sqlstate, sql, params=None):
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute(sql, params)
+    assert caught.value.sqlstate == sqlstate, str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture
+def told(ready):
+    """Three sealed days: day 0 holds three insertions, day 1 a move and a closing, day 2 a deletion and an insertion."""
+    ready.insert((1, "A", "open"), (2, "A", "open"), (3, "B", "shut"))
+    ready.day(1)
+    ready.session.execute("UPDATE cases SET county = 'B' WHERE id = 1; UPDATE cases SET status = 'shut' WHERE id = 2")
+    ready.day(2)
+    ready.session.execute("DELETE FROM cases WHERE id = 1")
+    ready.insert((4, "C", "open"))
+    ready.day(3)
+    ready.publish()
+    return ready
+
+
+@pytest.fixture
+def loud(told):
+    """A budget so large that answers are exact."""
+    told.budget(1000)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "options", "expected"),
+    [
+        ("2020-01-01", "2020-01-04", {}, 3),
+        ("2020-01-02", "2020-01-03", {}, 0),
+        ("2020-01-01", "2020-01-02", {"predicate": "status = 'open'"}, 2),
+        ("2020-01-02", "2020-01-04", {"predicate": "status = 'open'"}, -1),
+        ("2020-01-01", "2020-01-04", {"predicate": "status = 'open'", "measure": "entered"}, 3),
+        ("2020-01-01", "2020-01-04", {"predicate": "status = 'open'", "measure": "left"}, 2),
+        ("2020-01-02", "2020-01-03", {"predicate": "county = 'B'", "measure": "entered"}, 1),
+        (None, "2020-01-03", {"predicate": "status = 'open'", "measure": "state"}, 1),
+        ("-infinity", "2020-01-04", {"measure": "state"}, 3),
+    ],
+)
+def test_answers_count_what_they_say(loud, start, end, options, expected):
+    assert loud.ask(start, end, epsilon=100, **options) == expected
+
+
+def test_an_answer_comes_with_its_error_window_and_price(told):
+    sql = "SELECT * FROM dp_window_stats('cases', '2020-01-01 05:00', '2020-01-02 07:00', epsilon => 0.5)"
+    cursor = told.session.execute(sql)
+    assert [column.name for column in cursor.description] == [
+        "value", "std_error", "lower_95", "upper_95", "window_start", "window_end", "epsilon", "remembered",
+    ]  # fmt: skip
+    value, std_error, lower, upper, *_ = first = cursor.fetchone()
+    assert told.session.execute(sql).fetchone() == (*first[:-1], True)
+    assert first[-1] is False
+    assert lower < value < upper and upper - lower < 6 * std_error
+    bounds = "SELECT window_start = '2020-01-01 00:00+08', window_end = '2020-01-03 00:00+08' FROM (" + sql + ") AS s"
+    assert told.database.fetch(bounds) == [(True, True)]
+
+
+def test_moments_and_texts_mean_the_same_window(told):
+    first = told.ask("2020-01-01", "2020-01-03", epsilon="0.5")
+    again = "SELECT dp_window_count('cases', timestamptz '2019-12-31 16:00+00', timestamptz '2020-01-02 16:00+00', epsilon => 0.5)"
+    assert told.database.value(again) == first
+    assert told.database.value("SELECT count(*) FROM dbext_private.question") == 1
+
+
+def left(told):
+    return told.database.value('SELECT "left" FROM dbext.budget_status')
+
+
+def test_a_question_is_charged_once_and_remembered(told):
+    first = told.ask("2020-01-01", "2020-01-02", epsilon=1, predicate="status = 'open' AND county = 'A'")
+    assert left(told) == 9
+    for same in ("county='A' and status='open'", "(status = 'open') AND ((county = 'A'))"):
+        assert told.ask("2020-01-01", "2020-01-02", epsilon=1, predicate=same) == first
+        assert told.ask("2020-01-01", "2020-01-02", epsilon="0.4", predicate=same) == first
+    assert left(told) == 9
+    told.ask("2020-01-01", "2020-01-02", epsilon="1.5", predicate="status = 'open' AND county = 'A'")
+    assert left(told) == 7.5
+
+
+def test_the_best_remembered_answer_is_returned(told):
+    told.ask("2020-01-01", "2020-01-02", epsilon="0.001")
+    best = told.ask("2020-01-01", "2020-01-02", epsilon=2)
+    assert told.ask("2020-01-01", "2020-01-02", epsilon="0.001") == best
+
+
+def test_questions_about_windows_that_an_entry_cannot_both_touch_cost_the_dearest(cases):
+    cases.constrain(max_mutations=1)
+    cases.budget(1)
+    cases.day(3)
+    cases.publish()
+    for day in (1, 2, 3):
+        cases.ask(f"2020-01-0{day}", f"2020-01-0{day + 1}", epsilon=1)
+    assert cases.database.fetch('SELECT spent, "left" FROM dbext.budget_status') == [(1, 0)]
+
+
+def test_a_refused_question_says_what_is_left_and_costs_nothing(told):
+    told.ask("2020-01-01", "2020-01-02", epsilon=8)
+    sql = "SELECT dp_window_count('cases', '2020-01-01', '2020-01-03', epsilon => 2.5)"
+    with pytest.raises(psycopg.Error) as caught:
+        told.session.execute(sql)
+    assert caught.value.sqlstate == "DP020"
+    assert "spent 8, asked 2.5, left 2" in caught.value.diag.message_primary
+    assert "smaller epsilon" in caught.value.diag.message_hint
+    assert told.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'question'") == 1
+    assert left(told) == 2
+    told.ask("2020-01-01", "2020-01-03", epsilon=2)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "'NaN'", "'Infinity'", "1001", "NULL", "1e-13"])
+def test_epsilon_outside_its_range_is_refused(told, epsilon):
+    refused(told.session, "DP001", f"SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', epsilon => {epsilon})")
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "start", "end", "measure"),
+    [
+        ("DP030", "2020-01-01", "2020-01-05", "net"),
+        ("DP030", "2020-01-01", "2020-01-04 00:00:01", "net"),
+        ("DP030", "2020-01-01", "2999-01-01", "net"),
+        ("DP001", "2020-01-01", "infinity", "net"),
+        ("DP001", "2020-01-03", "2020-01-02", "net"),
+        ("DP001", "2020-01-02", "2020-01-02", "net"),
+        ("DP001", "2019-01-01", "2020-01-02", "net"),
+        ("DP001", "yesterday evening", "2020-01-02", "net"),
+        ("DP001", "2020-01-01", None, "net"),
+        ("DP001", None, "2020-01-02", "entered"),
+        ("DP001", "-infinity", "2020-01-02", "net"),
+        ("DP001", "2020-01-01", "2020-01-02", "state"),
+        ("DP001", None, "2019-01-02", "state"),
+        ("DP001", "2020-01-01", "2020-01-02", "median"),
+        ("DP001", "2020-01-01", "2020-01-02", None),
+    ],
+)
+def test_windows_and_measures_that_make_no_question_are_refused(told, sqlstate, start, end, measure):
+    sql = "SELECT dp_window_count('cases', %s::text, %s::text, measure => %s, epsilon => 1)"
+    refused(told.session, sqlstate, sql, (start, end, measure))
+    assert left(told) == 10
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "mine(status)", "status::int = 1", "1 / id > 0", "id = (SELECT 1)", "random() < 1", "now() > reported", "generate_series(1, 2) = 1",
+        "colour = 1", "true; DROP TABLE cases", "status = 'a' OR", "", "pg_sleep(1) IS NULL", "status ~ 'a'",
+    ],
+)  # fmt: skip
+def test_predicates_outside_the_allow_list_are_refused(told, predicate):
+    refused(told.session, "DP010", "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', predicate => %s, epsilon => 1)", (predicate,))
+    assert left(told) == 10
+
+
+def test_a_table_without_budget_or_tracking_is_refused(cases):
+    cases.day(2)
+    cases.publish()
+    refused(cases.session, "DP002", "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', epsilon => 1)")
+    cases.session.execute("CREATE TABLE other (id int PRIMARY KEY)")
+    refused(cases.session, "DP002", "SELECT dp_window_count('other', '2020-01-01', '2020-01-02', epsilon => 1)")
+    refused(cases.session, "42P01", "SELECT dp_window_count('nothing', '2020-01-01', '2020-01-02', epsilon => 1)")
+
+
+def test_no_value_of_the_table_or_the_question_reaches_a_message(told):
+    text = "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', predicate => 'reported = ''secret''', epsilon => 1)"
+    said = refused(told.session, "DP010", text)
+    assert "secret" not in said
+
+
+def test_settings_of_the_caller_do_not_change_what_a_question_means(told):
+    sql = "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', predicate => $$reported > '2020-01-02'$$, epsilon => 1)"
+    first = told.database.value(sql)
+    for setting in ("datestyle = 'SQL, DMY'", "timezone = 'America/New_York'", "transform_null_equals = on", "standard_conforming_strings = off",
+                    "extra_float_digits = -10", "search_path = ''", "intervalstyle = 'iso_8601'"):  # fmt: skip
+        with told.database.connect() as connection:
+            connection.execute(f"SET {setting}")
+            assert connection.execute(sql.replace("dp_window", "public.dp_window").replace("'cases'", "'public.cases'")).fetchone() == (first,)
+    assert left(told) == 9

@@ -1,0 +1,157 @@
+"""A charge is committed before its answer is seen, and nothing that the caller does takes it back."""
+
+import threading
+
+import psycopg
+import pytest
+
+ASK = "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', predicate => $${}$$, epsilon => 1)"
+
+
+def tell(cases):
+    """A constraint, a budget of 10, and two sealed days."""
+    cases.constrain()
+    cases.budget(10)
+    cases.insert((1, "A", "open"), (2, "B", "open"))
+    cases.day(2)
+    cases.publish()
+    return cases
+
+
+@pytest.fixture
+def told(cases):
+    return tell(cases)
+
+
+def charges(told):
+    return told.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'question'")
+
+
+def test_a_rollback_does_not_refund(told):
+    with told.database.connect(autocommit=False) as connection:
+        answer = connection.execute(ASK.format("id = 1")).fetchone()
+        assert charges(told) == 1
+        connection.rollback()
+        assert charges(told) == 1
+        assert connection.execute(ASK.format("id = 1")).fetchone() == answer
+    assert charges(told) == 1
+
+
+def test_a_failing_cast_around_the_call_does_not_refund(told):
+    with pytest.raises(psycopg.Error) as caught:
+        told.session.execute(ASK.format("id = 1").replace("SELECT ", "SELECT (") + "::text || 'x')::integer")
+    assert caught.value.sqlstate == "22P02"
+    assert charges(told) == 1
+
+
+def test_a_division_by_the_answer_does_not_refund(told):
+    with pytest.raises(psycopg.Error):
+        told.session.execute(f"SELECT 1 / (n - n) FROM ({ASK.format('id = 1')} AS n) AS s")
+    assert charges(told) == 1
+
+
+def test_a_savepoint_does_not_refund(told):
+    with told.database.connect(autocommit=False) as connection:
+        connection.execute("SAVEPOINT before")
+        answer = connection.execute(ASK.format("id = 1")).fetchone()
+        connection.execute("ROLLBACK TO SAVEPOINT before")
+        assert charges(told) == 1
+        assert connection.execute(ASK.format("id = 1")).fetchone() == answer
+        connection.rollback()
+    assert charges(told) == 1
+
+
+def test_an_exception_block_does_not_refund(told):
+    told.session.execute(f"DO $do$ BEGIN PERFORM 1 / 0 FROM ({ASK.format('id = 1')}) AS s; EXCEPTION WHEN division_by_zero THEN NULL; END $do$")
+    assert charges(told) == 1
+
+
+@pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", "READ ONLY"])
+def test_every_isolation_level_is_charged_and_remembered(told, level):
+    with told.database.connect(autocommit=False) as connection:
+        connection.execute(f"SET TRANSACTION {level if level == 'READ ONLY' else 'ISOLATION LEVEL ' + level}")
+        connection.execute("SELECT 1 FROM cases")
+        answer = connection.execute(ASK.format("id = 1")).fetchone()
+        assert connection.execute(ASK.format("id = 1")).fetchone() == answer
+        connection.rollback()
+    assert charges(told) == 1
+
+
+def test_a_crash_right_after_the_answer_does_not_refund(make_cluster, open_database, make_cases):
+    """synchronous_commit = off in the caller's session, then the server is killed at once."""
+    cluster = make_cluster(durable=True, settings={"wal_writer_delay": "10s", "synchronous_commit": "off"})
+    database = open_database(cluster)
+    tell(make_cases(database))
+    with database.connect() as connection:
+        connection.execute("SET synchronous_commit = off")
+        answer = connection.execute(ASK.format("id = 1")).fetchone()
+    cluster.kill()
+    cluster.start()
+    assert database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'question'") == 1
+    assert database.fetch(ASK.format("id = 1")) == [answer]
+
+
+@pytest.mark.parametrize("level", ["read committed", "repeatable read", "serializable"])
+def test_twenty_clients_cannot_pass_the_budget(told, level):
+    """Twenty clients ask different questions of 1 at once from a budget of 10, with snapshots taken before any was answered."""
+    results, start = [], threading.Barrier(20)
+
+    def client(number):
+        with psycopg.connect(told.database.dsn(), autocommit=True) as connection:
+            connection.execute(f"SET default_transaction_isolation = '{level}'")
+            connection.execute("BEGIN")
+            connection.execute("SELECT count(*) FROM dbext_private.ledger")
+            start.wait()
+            try:
+                results.append(connection.execute(ASK.format(f"id = {number}")).fetchone()[0])
+            except psycopg.Error as error:
+                results.append(error.sqlstate)
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert charges(told) == 10
+    assert results.count("DP020") == 10
+    assert told.database.fetch('SELECT spent, "left" FROM dbext.budget_status') == [(10, 0)]
+
+
+def test_two_clients_who_ask_the_same_pay_once(told):
+    answers, start = [], threading.Barrier(8)
+
+    def client():
+        with psycopg.connect(told.database.dsn(), autocommit=True) as connection:
+            start.wait()
+            answers.append(connection.execute(ASK.format("id = 1")).fetchone()[0])
+
+    threads = [threading.Thread(target=client) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(answers)) == 1
+    assert charges(told) == 1
+
+
+def test_concurrent_declarations_and_questions_share_one_lock(told):
+    """A declaration that is not committed yet keeps questions waiting, not overspending."""
+    text = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
+    with told.database.connect(autocommit=False) as declaring:
+        declaring.execute("SELECT dp_create_release('one', %s, '1 day', epsilon => 9.5)", (text,))
+        outcome = []
+
+        def client():
+            with psycopg.connect(told.database.dsn(), autocommit=True) as connection:
+                try:
+                    outcome.append(connection.execute(ASK.format("id = 1")).fetchone()[0])
+                except psycopg.Error as error:
+                    outcome.append(error.sqlstate)
+
+        thread = threading.Thread(target=client)
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        declaring.commit()
+        thread.join()
+    assert outcome == ["DP020"]

@@ -1,0 +1,261 @@
+"""Declarations: what is refused and why, what a release table looks like, what a drop gives back."""
+
+import psycopg
+import pytest
+
+DAILY = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
+BY_COUNTY = "SELECT county, count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day' GROUP BY county"
+KEYS = "VALUES ('A'), ('B')"
+
+
+def refused(connection, sqlstate, sql, params=None):
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute(sql, params)
+    assert caught.value.sqlstate == sqlstate, str(caught.value)
+    return str(caught.value)
+
+
+def declare_refused(cases, sqlstate, text, name="one", **options):
+    named = "".join(f", {option} => %s" for option in {"every": "1 day", "epsilon": 1, **options})
+    values = {"every": "1 day", "epsilon": 1, **options}.values()
+    said = refused(cases.session, sqlstate, f"SELECT dp_create_release(%s, %s{named})", [name, text, *values])
+    assert cases.database.value("SELECT count(*) FROM dbext_private.release") == 0
+    assert cases.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind <> 'budget'") == 0
+    return said
+
+
+@pytest.mark.parametrize("name", ["", "Upper", "1st", "a b", 'q"', "a.b", "a;b", "x" * 49, "é", None])
+def test_a_name_that_is_no_identifier_is_refused(ready, name):
+    declare_refused(ready, "DP001", DAILY, name=name)
+
+
+@pytest.mark.parametrize("name", ["daily", "daily_rounded"])
+def test_a_name_that_is_taken_is_refused(ready, name):
+    ready.declare("daily", DAILY, every="1 day", epsilon=1)
+    refused(ready.session, "DP004", "SELECT dp_create_release(%s, %s, '1 day', epsilon => 1)", (name, DAILY))
+
+
+def test_the_rounded_view_may_not_take_a_name_either(ready):
+    ready.declare("daily_rounded", DAILY, every="1 day", epsilon=1)
+    refused(ready.session, "DP004", "SELECT dp_create_release('daily', %s, '1 day', epsilon => 1)", (DAILY,))
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "NaN", "Infinity", "1001", None])
+def test_epsilon_outside_its_range_is_refused(ready, epsilon):
+    declare_refused(ready, "DP001", DAILY, epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "text"),
+    [
+        ("DP002", "SELECT count(*) FROM nothing WHERE dp_time > now() - INTERVAL '1 day'"),
+        ("DP002", "SELECT count(*) FROM pg_class WHERE dp_time > now() - INTERVAL '1 day'"),
+        ("DP010", "SELECT count(*) FROM cases WHERE colour = 'red' AND dp_time > now() - INTERVAL '1 day'"),
+        ("DP010", "SELECT count(*) FROM cases WHERE lower_all(status) = 'x' AND dp_time > now() - INTERVAL '1 day'"),
+        ("DP010", "SELECT count(*) FROM cases WHERE id::text = '1' AND dp_time > now() - INTERVAL '1 day'"),
+        ("DP010", "SELECT count(*) FROM cases WHERE 1 / id > 0 AND dp_time > now() - INTERVAL '1 day'"),
+        ("DP010", "SELECT count(*) FROM cases WHERE id IN (SELECT 1) AND dp_time > now() - INTERVAL '1 day'"),
+        ("DP010", "SELECT count(*) FROM cases WHERE random() < 0.5 AND dp_time > now() - INTERVAL '1 day'"),
+        ("DP010", "SELECT count(*) FROM cases WHERE generate_series(1, 2) = 1 AND dp_time > now() - INTERVAL '1 day'"),
+        ("DP010", "SELECT count(*) FROM cases WHERE reported > now() AND dp_time > now() - INTERVAL '1 day'"),
+        ("DP010", "SELECT county, count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day' GROUP BY county"),
+        ("DP010", "DROP TABLE cases"),
+        ("DP010", ""),
+        ("DP001", None),
+        ("DP001", "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '36 hours'"),
+    ],
+)
+def test_what_cannot_be_released_is_refused_and_costs_nothing(ready, sqlstate, text):
+    declare_refused(ready, sqlstate, text)
+
+
+@pytest.mark.parametrize("every", ["1 hour", "36 hours", "-1 day", "0"])
+def test_a_period_that_ticks_do_not_divide_is_refused(ready, every):
+    declare_refused(ready, "DP001", DAILY, every=every)
+
+
+@pytest.mark.parametrize(("option", "value"), [("horizon", 0), ("horizon", -1), ("measure", "median"), ("max_error", "-1"), ("max_error", "NaN")])
+def test_arguments_outside_their_range_are_refused(ready, option, value):
+    declare_refused(ready, "DP001", DAILY, **{option: value})
+
+
+@pytest.mark.parametrize("start", ["2020-01-05 00:00:01", "soon", "infinity", "2020-01-05 00:00+00"])
+def test_a_start_that_is_no_tick_boundary_is_refused(ready, start):
+    declare_refused(ready, "DP001", DAILY, start=start)
+
+
+def test_a_start_is_read_in_the_zone_of_the_table(ready):
+    ready.declare("one", DAILY, every="1 day", epsilon=1, start="2020-01-05")
+    ready.session.execute("SELECT dp_create_release('two', %s, start => '2020-01-05 00:00+08'::timestamptz, every => '1 day', epsilon => 1)", (DAILY,))
+    due = ready.database.fetch("SELECT next_due = '2020-01-06 00:00+08' FROM dbext.release_status")
+    assert due == [(True,), (True,)]
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "groups"),
+    [
+        ("DP010", "VALUES (NULL)"),
+        ("DP010", "VALUES ()"),
+        ("DP010", "SELECT county FROM cases WHERE true"),
+        ("DP002", "SELECT county FROM cases"),
+        ("DP010", "VALUES ('A', 'B')"),
+    ],
+)
+def test_group_keys_that_are_not_public_are_refused(ready, sqlstate, groups):
+    declare_refused(ready, sqlstate, BY_COUNTY, groups=groups)
+
+
+def test_a_key_of_the_wrong_type_is_refused_without_its_value(ready):
+    text = "SELECT reported, count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day' GROUP BY reported"
+    said = declare_refused(ready, "DP001", text, groups="VALUES ('2020-01-01'), ('secret')")
+    assert "secret" not in said
+
+
+def test_keys_are_made_distinct_by_their_type(ready):
+    text = "SELECT reported, count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day' GROUP BY reported"
+    ready.declare("one", text, every="1 day", epsilon=1, groups="VALUES ('2020-01-02'), ('20200102'), ('2020-01-01')")
+    assert ready.database.fetch("SELECT key_values FROM dbext_private.release_key ORDER BY cell") == [(["2020-01-02"],), (["2020-01-01"],)]
+
+
+def test_keys_are_read_from_a_column_that_was_marked_public_and_frozen(ready):
+    ready.session.execute("CREATE TABLE county (name text PRIMARY KEY); INSERT INTO county VALUES ('B'), ('A')")
+    declare_refused(ready, "DP002", BY_COUNTY, groups="SELECT name FROM county")
+    ready.session.execute("SELECT dp_mark_public('county', 'name')")
+    ready.declare("one", BY_COUNTY, every="1 day", epsilon=1, groups="SELECT name FROM county")
+    ready.session.execute("INSERT INTO county VALUES ('C')")
+    ready.day(1)
+    ready.publish()
+    assert ready.database.fetch("SELECT DISTINCT county FROM dp_release.one ORDER BY 1") == [("A",), ("B",)]
+
+
+@pytest.mark.parametrize("create", ["CREATE VIEW county AS SELECT 'A'::text AS name", "CREATE MATERIALIZED VIEW county AS SELECT 'A'::text AS name"])
+def test_only_columns_of_tables_are_marked_public(ready, create):
+    ready.session.execute(create)
+    refused(ready.session, "DP003", "SELECT dp_mark_public('county', 'name')")
+    refused(ready.session, "DP002", "SELECT dp_mark_public('cases', 'nothing')")
+
+
+def test_an_enum_brings_its_own_keys(ready):
+    ready.session.execute("CREATE TYPE colour AS ENUM ('red', 'blue')")
+    ready.session.execute("CREATE TABLE cars (id int PRIMARY KEY, colour colour)")
+    ready.session.execute("SELECT dp_track('cars', time_zone => 'Asia/Taipei'); SELECT dp_add_constraint('cars', 'any', max_mutations => 1)")
+    ready.session.execute("SELECT dp_set_budget('cars', epsilon => 500)")
+    ready.declare("cars", "SELECT colour, count(*) FROM cars WHERE dp_time > now() - INTERVAL '1 day' GROUP BY colour", every="1 day", epsilon=400)
+    ready.session.execute("INSERT INTO cars VALUES (1, 'blue'), (2, 'blue'), (3, 'red'), (4, NULL)")
+    ready.day(1)
+    ready.publish()
+    assert ready.database.fetch("SELECT colour::text, net FROM dp_release.cars ORDER BY colour") == [("red", 1), ("blue", 2)]
+
+
+def test_a_release_without_constraint_needs_a_horizon(cases):
+    cases.budget(10)
+    said = declare_refused(cases, "DP021", DAILY)
+    assert "dp_add_constraint" in said
+    cases.declare("one", DAILY, every="1 day", epsilon=1, horizon=5)
+
+
+def test_a_release_needs_a_budget_that_holds_it(cases):
+    cases.constrain()
+    declare_refused(cases, "DP002", DAILY)
+    cases.budget(1)
+    said = declare_refused(cases, "DP020", DAILY, epsilon="1.5")
+    assert "spent 0, asked 1.5, left 1" in said
+
+
+def test_reservations_of_releases_add_up(ready):
+    ready.declare("one", DAILY, every="1 day", epsilon=6)
+    said = refused(ready.session, "DP020", "SELECT dp_create_release('two', %s, '1 day', epsilon => 5)", (DAILY,))
+    assert "spent 6, asked 5, left 4" in said
+    ready.declare("two", DAILY, every="1 day", epsilon=4)
+
+
+def test_a_rollback_takes_a_declaration_back_as_a_whole(ready):
+    with ready.database.connect(autocommit=False) as connection:
+        connection.execute("SELECT set_config('dbext.now', '2020-01-01 12:00+08', false)")
+        connection.execute("SELECT dp_create_release('one', %s, '1 day', epsilon => 6)", (DAILY,))
+        connection.rollback()
+    assert ready.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'reserve'") == 0
+    assert ready.database.value("SELECT to_regclass('dp_release.one')") is None
+
+
+def columns_of(database, relation):
+    sql = "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 ORDER BY attnum"
+    return database.fetch(sql, (relation,))
+
+
+def test_a_release_table_has_the_promised_shape(ready):
+    ready.declare("one", BY_COUNTY, every="1 day", measure="entered", epsilon=1, groups=KEYS)
+    assert columns_of(ready.database, "dp_release.one") == [
+        ("window_end", "timestamp with time zone"),
+        ("window_start", "timestamp with time zone"),
+        ("county", "text"),
+        ("entered", "bigint"),
+        ("std_error", "double precision"),
+        ("lower_95", "double precision"),
+        ("upper_95", "double precision"),
+        ("release_no", "bigint"),
+        ("status", "text"),
+    ]
+    assert ready.database.value("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'dp_release.one'::regclass") == (
+        "PRIMARY KEY (window_end, county)"
+    )
+    nullable = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'dp_release.one'::regclass AND attnum > 0 AND NOT attnotnull"
+    assert ready.database.value(nullable) == 0
+    silent = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'dp_release.one'::regclass AND attnum > 0 AND col_description(attrelid, attnum) IS NULL"
+    assert ready.database.value(silent) == 0
+    assert "GROUP BY county" in ready.database.value("SELECT obj_description('dp_release.one'::regclass)")
+
+
+def test_a_group_column_that_has_a_name_of_ours_gets_another(ready):
+    text = "SELECT status, count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day' GROUP BY status"
+    ready.declare("one", text, every="1 day", epsilon=1, groups="VALUES ('open'), ('closed')")
+    ready.day(1)
+    ready.publish()
+    assert ready.database.fetch("SELECT group_status, status FROM dp_release.one ORDER BY 1") == [("closed", "ok"), ("open", "ok")]
+
+
+def test_explain_before_and_after_shows_candidates_and_spends_nothing(ready):
+    text = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '14 days'"
+    sql = "SELECT mechanism, noise, mean_std_error, worst_std_error, epsilon_by_type, chosen FROM dp_plan_release('x', %s, '1 day', epsilon => 1)"
+    planned = ready.database.fetch(sql, (text,))
+    assert {row[0] for row in planned} >= {"independent_windows", "disjoint_sums"}
+    assert sum(row[-1] for row in planned) == 1
+    assert all(0 < row[4]["any"] <= 1 and row[2] <= row[3] for row in planned)
+    assert ready.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind <> 'budget'") == 0
+    ready.declare("x", text, every="1 day", epsilon=1)
+    explained = "SELECT mechanism, noise, mean_std_error, worst_std_error, epsilon_by_type, chosen FROM dp_explain_release('x')"
+    assert ready.database.fetch(explained) == planned
+
+
+def test_a_dropped_release_gives_back_only_what_was_not_published(ready):
+    ready.declare("one", "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'", every="1 day", epsilon=6)
+    ready.day(2)
+    ready.publish()
+    assert ready.database.value("SELECT published FROM dbext.release_status") == 2
+    ready.session.execute("SELECT dp_drop_release('one')")
+    assert ready.database.fetch('SELECT spent, reserved, "left" FROM dbext.budget_status') == [(4, 0, 6)]
+    assert ready.database.value("SELECT to_regclass('dp_release.one')") is None
+    refused(ready.session, "DP020", "SELECT dp_create_release('one', %s, '1 day', epsilon => 6.1)", (DAILY,))
+    ready.declare("one", DAILY, every="1 day", epsilon=6)
+    refused(ready.session, "DP002", "SELECT dp_drop_release('two')")
+
+
+def test_a_release_dropped_before_its_first_period_costs_nothing(ready):
+    ready.declare("one", DAILY, every="1 day", epsilon=6)
+    ready.session.execute("SELECT dp_drop_release('one')")
+    assert ready.database.fetch('SELECT spent, reserved, "left" FROM dbext.budget_status') == [(0, 0, 10)]
+
+
+def test_a_release_that_a_view_depends_on_is_not_dropped(ready):
+    ready.declare("one", DAILY, every="1 day", epsilon=6)
+    ready.session.execute("CREATE VIEW mine AS SELECT * FROM dp_release.one")
+    refused(ready.session, "DP003", "SELECT dp_drop_release('one')")
+    assert ready.database.value("SELECT reserved FROM dbext.budget_status") == 6
+
+
+def test_max_error_finds_the_smallest_epsilon(ready):
+    said = ready.declare("one", DAILY, every="1 day", max_error=100)
+    assert "reserves epsilon 0.0" in said or "reserves epsilon 0.1" in said
+    ready.day(1)
+    ready.publish()
+    assert ready.database.value("SELECT max(upper_95 - net) <= 100 FROM dp_release.one") is True
