@@ -8,7 +8,7 @@ from typing import Any
 from dbext.errors import BadArgument
 from dbext.mechanisms.protocol import Node, check_period
 from dbext.privacy.grid import MonthGrid, RegularGrid
-from dbext.privacy.pattern import Filter, Pattern, Single, Tree
+from dbext.privacy.pattern import Filter, Pattern, Several, Single, Tree
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class BinaryTree:
     def patterns(self) -> tuple[Pattern, ...]:
         """Return the tree, and the baseline."""
         tree = Tree(self.grid, self.horizon)
-        return (Single(None, self.grid.end(0)), tree) if self.baseline else (tree,)
+        return (Several((Single(None, self.grid.end(0)), tree)) if self.baseline else tree,)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `mechanism_from_json` reads."""

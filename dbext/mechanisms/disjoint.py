@@ -8,7 +8,7 @@ from typing import Any
 from dbext.errors import BadArgument
 from dbext.mechanisms.protocol import Node, check_period
 from dbext.privacy.grid import MonthGrid, RegularGrid
-from dbext.privacy.pattern import Filter, Pattern, Windows
+from dbext.privacy.pattern import Filter, Pattern, Several, Windows
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ class DisjointSums:
         return tuple((number, 1) for number in range(period - self.steps + 1, period + 1))
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """Return the blocks of all periods, older ones included: one pattern, or one for each part of a split period."""
+        """Return the blocks of all periods, older ones included."""
         if not self.remainder:
             return (Windows(self.grid, None, 1, self.age, self.count, self.steps - 1),)
         early = Windows(self.grid, self.grid.step - self.remainder, None, self.age + self.remainder, self.count, self.steps - 1)
         late = Windows(self.grid, self.remainder, None, self.age, self.count, self.steps)
-        return early, late
+        return (Several((early, late)),)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `mechanism_from_json` reads."""

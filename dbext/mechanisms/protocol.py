@@ -37,7 +37,7 @@ class Mechanism(Protocol):
         """Return (node number, coefficient) pairs whose weighted sum is the answer of the period."""
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """Return every filter that will ever be noised, each exactly once."""
+        """Return every filter that will ever be noised, each exactly once. Each pattern becomes one charge, best a single one."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `mechanism_from_json` reads."""

@@ -4,10 +4,12 @@ The loss of an entry is the sum of the costs of the filters that it touches; not
 (parallel composition), and touched costs add (epsilon when delta = 0, rho otherwise). The figure is the maximum over everything an entry
 of a type may do, computed on tick indices, and never from the lengths of intervals: 30 days can touch three months.
 
-It is exact for charges of `state` and `net`, with these refinements over "every touched filter costs its full price": a filter that holds
-an entry's first mutation, or the departure that the last slot is kept for, changes one cell even when groups can change.
-A charge that counts events (`entered`, `left`) is counted by its own certified lifetime loss where that is smaller: events alternate
-with their opposite, so that k mutations hold at most ceil(k / 2) of them, and each costs its share of the filters that hold its tick.
+It is exact for what touched filters cost, with these refinements over "every touched filter costs its full price":
+
+- A filter that holds an entry's first mutation, or the departure that the last slot is kept for, changes one cell, even where groups move.
+- A charge may instead be counted once, by its certified lifetime loss, over its whole span. Events (`entered`, `left`) alternate with their
+  opposite: k >= 2 mutations hold at most k / 2 of them, and each costs its share of the filters that hold its tick. A count without
+  groups changes up and down in turn, an even number of times if all k slots are used.
 """
 
 from __future__ import annotations
@@ -42,11 +44,20 @@ def own_losses(charges: Sequence[Charge], types: Sequence[EntryType], pure: bool
 
 
 def _loss_of_type(charges: Sequence[Charge], entry_type: EntryType, pure: bool) -> int:  # noqa: FBT001 the kind of budget
+    """Return the least of several upper bounds: charges that can be priced in two ways are so all, none, or where they never end."""
     touching = [charge for charge in charges if charge.concerns(entry_type.number)]
     for charge in touching:
         _refuse_unbounded(charge, entry_type)
-    priced = [_price(charge, entry_type.constraint, pure) for charge in touching]
-    return _worst(priced, entry_type.constraint)
+    each = [Priced(charge, entry_type.constraint, pure) for charge in touching]
+    once = [_certified(priced) for priced in each]
+    if not any(once):
+        return _worst(each, entry_type.constraint)
+    ways = [
+        [by_life or by_filter for by_filter, by_life in zip(each, once, strict=True)],
+        each,
+        [by_life if by_life and by_filter.is_endless else by_filter for by_filter, by_life in zip(each, once, strict=True)],
+    ]
+    return min(_worst(way, entry_type.constraint) for way in {tuple(way): way for way in ways}.values())
 
 
 def _refuse_unbounded(charge: Charge, entry_type: EntryType) -> None:
@@ -64,17 +75,26 @@ def _refuse_unbounded(charge: Charge, entry_type: EntryType) -> None:
     )
 
 
-def _price(charge: Charge, constraint: Constraint, pure: bool) -> Priced:  # noqa: FBT001 the kind of budget
-    """Price a charge filter by filter, or once by its certified lifetime loss if that is less."""
-    each = Priced(charge, constraint, pure)
-    if not charge.measure.counts_events or not constraint.is_bounded or isinstance(charge.pattern, Single):
-        return each
-    certified = _certified(replace(each, per_event=True))
-    return replace(each, lifetime=certified) if certified < _worst([each], constraint) else each
+def _certified(each: Priced) -> Priced | None:
+    """Price a charge once for an entry's whole life, if that is less than what the entry can touch filter by filter.
+
+    Events: their largest number times the price of one at the deepest tick. A count without groups changes by 0 and 1 in turn: an entry
+    that uses all k slots begins and ends absent, so that it changes the count an even number of times, and for odd k >= 3 at most
+    k - 1 times in any case.
+    """
+    k = each.constraint.max_mutations
+    if not each.constraint.is_bounded or isinstance(each.pattern, Single):
+        return None
+    if each.charge.measure.counts_events:
+        lifetime = _all_events(replace(each, per_event=True))
+    elif not each.charge.grouped and k is not None and k > 1 and k % 2 == 1:
+        lifetime = _worst([each], replace(each.constraint, max_mutations=k - 1))
+    else:
+        return None
+    return replace(each, lifetime=lifetime) if lifetime < _worst([each], each.constraint) else None
 
 
-def _certified(events: Priced) -> int:
-    """Return the most that the events of one entry can cost: their largest number times the price of one at the deepest tick."""
+def _all_events(events: Priced) -> int:
     start, end = events.pattern.span()
     number = most_events(None if start is None or end is None else end - start, events.constraint)
     deepest = steady_point([events])[0] if events.is_endless else deepest_window(list(events.filters()), 0)

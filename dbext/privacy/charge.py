@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbext.privacy.constraint import Constraint
@@ -28,6 +28,10 @@ class Charge:
     def concerns(self, type_number: int) -> bool:
         """Whether entries of this type can touch the charge."""
         return self.types is None or type_number in self.types
+
+    def through(self, period: int) -> Charge:
+        """Return the part of the charge that has been spent when a release has published its periods up to this one."""
+        return replace(self, pattern=self.pattern.through(period))
 
     def cost_per_filter(self, constraint: Constraint, ticks: int | None, pure: bool) -> int | None:  # noqa: FBT001 the kind of budget
         """Return the picos that an entry spends on one filter of `ticks` ticks that it touches; None if nothing bounds it."""

@@ -41,8 +41,7 @@ def sensitivity(measure: Measure, grouped: bool, ticks: int | None, constraint: 
     `state` and `net` telescope: all mutations inside (a, b] together change the count by f(state at b) - f(state at a), in [-1, 1]
     however many they are. Grouped, a move takes one from a cell and gives one to another. A first (or only) mutation finds the entry
     absent and cannot move it, so that a filter from the beginning, k = 1 and w = 0 see one cell.
-    `entered` and `left` count events that alternate: between two entries there is a departure, each in its own tick, so that s events
-    need 2s - 1 mutations, ticks of the filter, and ticks of the entry's life. All s may fall into one cell: L2^2 = s^2.
+    `entered` and `left` count events that alternate, see `most_events`. All s of them may fall into one cell: L2^2 = s^2.
     """
     if measure.counts_events:
         events = most_events(ticks, constraint)
@@ -52,7 +51,14 @@ def sensitivity(measure: Measure, grouped: bool, ticks: int | None, constraint: 
 
 
 def most_events(ticks: int | None, constraint: Constraint) -> int | None:
-    """Return how often one entry can enter (or leave) in `ticks` ticks, None if nothing bounds it."""
-    limits = (constraint.max_mutations, ticks, None if constraint.active_within is None else constraint.active_within + 1)
-    known = [ceil_divide(limit, 2) for limit in limits if limit is not None]
-    return min(known, default=None)
+    """Return how often one entry can enter (or leave) in `ticks` ticks, None if nothing bounds it.
+
+    Between two entries there is a departure, each in its own tick: s events need 2s - 1 ticks of the filter, and of the entry's life.
+    They also need 2s mutations if k >= 2: an entry that uses all k slots departs with the last, so that only k - 1 of them can enter,
+    and a departure follows an entry. A single slot can enter.
+    """
+    within = constraint.active_within
+    limits = [ceil_divide(most, 2) for most in (ticks, None if within is None else within + 1) if most is not None]
+    if constraint.max_mutations is not None:
+        limits.append(max(1, constraint.max_mutations // 2))
+    return min(limits, default=None)

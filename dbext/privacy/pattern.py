@@ -6,8 +6,9 @@ it can be in a ledger: a new kind of set is a new pattern.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from dbext.errors import BadArgument
@@ -32,6 +33,9 @@ class Pattern(Protocol):
 
     def span(self) -> tuple[int | None, int | None]:
         """Return the range of ticks that the filters cover; an end of None is never."""
+
+    def through(self, period: int) -> Pattern:
+        """Return the filters that are noised by the end of a period >= 1: the finite part that has left."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `pattern_from_json` reads."""
@@ -58,6 +62,10 @@ class Single:
     def span(self) -> tuple[int | None, int | None]:
         """Return the filter."""
         return self.start, self.end
+
+    def through(self, period: int) -> Single:  # noqa: ARG002 every period has it
+        """Return the filter, which is noised with the first period."""
+        return self
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `pattern_from_json` reads."""
@@ -103,7 +111,7 @@ class Windows:
 
     @property
     def first_end(self) -> int:
-        """End of the first filter."""
+        """Return the end of the first filter."""
         return self.filter(1 - self.lead)[1]
 
     def filter(self, period: int) -> tuple[int, int]:
@@ -130,6 +138,10 @@ class Windows:
     def span(self) -> tuple[int | None, int | None]:
         """Return the first filter's start and the last one's end."""
         return self.filter(1 - self.lead)[0], None if self.count is None else self.filter(self.count)[1]
+
+    def through(self, period: int) -> Windows:
+        """Return the windows up to a period, older blocks included."""
+        return replace(self, count=period if self.count is None else min(period, self.count))
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `pattern_from_json` reads."""
@@ -167,16 +179,77 @@ class Tree:
         """Return the range of all periods."""
         return self.grid.end(0), self.grid.end(self.count)
 
+    def through(self, period: int) -> Tree:
+        """Return the nodes up to a period: a node is closed by the period of its number."""
+        return Tree(self.grid, min(period, self.count))
+
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `pattern_from_json` reads."""
         return {"kind": "tree", "grid": self.grid.to_json(), "count": self.count}
 
 
-def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree:
+@dataclass(frozen=True)
+class Several:
+    """The filters of several patterns of one release: all of them finite, or all endless.
+
+    Charged as one, because one predicate is behind them: an entry's events, or its ups and downs, are shared by all parts.
+    """
+
+    parts: tuple[Single | Windows | Tree, ...]
+
+    def __post_init__(self):
+        if len({part.is_finite for part in self.parts}) != 1:
+            raise BadArgument("the parts of a pattern must all be finite, or all endless")
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every part has a last filter."""
+        return self.parts[0].is_finite
+
+    @property
+    def cycle(self) -> tuple[int, int] | None:
+        """The parts' common one, if they are endless."""
+        if self.is_finite:
+            return None
+        ticks = math.lcm(*(part.cycle[0] for part in self.parts))
+        return ticks, sum(ticks // part.cycle[0] * part.cycle[1] for part in self.parts)
+
+    @property
+    def longest(self) -> int:
+        """Ticks of the longest filter, or more, if the parts are endless."""
+        return max(part.longest for part in self.parts)
+
+    @property
+    def first_end(self) -> int:
+        """End of the last part's first filter, if the parts are endless."""
+        return max(part.first_end for part in self.parts)
+
+    def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
+        """Yield the filters that hold a tick in (since, until], part by part."""
+        for part in self.parts:
+            yield from part.filters(since, until)
+
+    def span(self) -> tuple[int | None, int | None]:
+        """Return the range of ticks that the parts cover together."""
+        starts, ends = zip(*(part.span() for part in self.parts), strict=True)
+        return None if None in starts else min(starts), None if None in ends else max(ends)
+
+    def through(self, period: int) -> Several:
+        """Return what has left of every part."""
+        return Several(tuple(part.through(period) for part in self.parts))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tagged form that `pattern_from_json` reads."""
+        return {"kind": "several", "parts": [part.to_json() for part in self.parts]}
+
+
+def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree | Several:
     """Rebuild a pattern from its tagged form."""
     kind = data.get("kind")
     if kind == "single":
         return Single(data["start"], data["end"])
+    if kind == "several":
+        return Several(tuple(pattern_from_json(part) for part in data["parts"]))
     if kind not in ("windows", "tree"):
         raise BadArgument(f"unknown pattern {kind!r}")
     fields = {name: value for name, value in data.items() if name not in ("kind", "grid")}
