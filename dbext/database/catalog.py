@@ -66,7 +66,7 @@ class TrackedTable:
 
 @dataclass(frozen=True)
 class StoredType:
-    """An entry type as declared. `applies_to`: the stored predicate, None for the default type; `loosest`: what the accountant counts with."""
+    """An entry type. `applies_to`: its stored predicate, None for the default type; `loosest`: what the accountant counts with."""
 
     number: int
     name: str

@@ -6,17 +6,14 @@ depends on how long the history is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbext.database.catalog import StoredType
 from dbext.database.identifiers import private
-from dbext.database.statements import statements
+from dbext.database.statements import fill, statements
 
 SQL = statements("seal_pass")
-
-_PLACE = re.compile(r"\$\{([a-z_]+)\}")
 
 
 @dataclass(frozen=True)
@@ -63,8 +60,7 @@ class PassSql:
 
     def _fill(self, name: str, names: dict[str, str] | None = None) -> str:
         """Return a named block with its ${places} filled."""
-        known = self._names | (names or {})
-        return _PLACE.sub(lambda place: known[place[1]], SQL[name])
+        return fill(SQL[name], **(self._names | (names or {})))
 
     def _silent(self, one: StoredType, place: int, types: int, names: dict[str, str]) -> str:
         loosest = one.loosest.active_within
@@ -147,8 +143,7 @@ class PassSql:
             }
         over = " OVER (PARTITION BY d.entry ORDER BY d.tick)"
         return {
-            # (a, b] holds b: a microsecond earlier, because width_bucket counts from the bound itself.
-            "own_tick": "least($6::bigint + 1 + width_bucket(t.mutated_at - interval '1 microsecond', (SELECT p.ends FROM parameters AS p)), $7::bigint)",
+            "own_tick": SQL["own_tick"],
             "tick": "max(t.own_tick) OVER records",
             "settled_present": f"lag(d.present, 1, d.was_present){over}",
             "settled_images": self._list(f", lag(d.new_{{p}}, 1, d.was_{{p}}){over}", self.values),

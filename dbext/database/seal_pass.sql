@@ -39,6 +39,10 @@ UPDATE ${deferred} AS c SET taken_by = $7::bigint FROM cut
 WHERE c.taken_by IS NULL AND c.mutated_at <= (SELECT $4::timestamptz) AND (cut.number IS NULL OR c.number < cut.number)
     AND ($5::bigint IS NULL OR NOT EXISTS (${earlier_left}))
 
+-- name: own_tick
+-- The tick of a record's own time. A tick (a, b] holds b, but width_bucket counts from the bound itself: hence the microsecond.
+least($6::bigint + 1 + width_bucket(t.mutated_at - interval '1 microsecond', (SELECT p.ends FROM parameters AS p)), $7::bigint)
+
 -- name: pass
 -- Assign rows to ticks, admit or freeze, move settled images on.
 WITH parameters AS (

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbext.database import catalog
-from dbext.database.catalog import StoredType
 from dbext.database.seal_pass import ImageColumn, PassSql
 from dbext.database.session import Session
 from dbext.database.statements import statements
@@ -107,11 +105,10 @@ def set_aside(session: Session, sql: PassSql, closing: Closing) -> None:
     session.execute(sql.take_deferred(), *closing.condition, left["floor"], left["truncation"], closing.seal_no)
 
 
-def run_pass(session: Session, sql: PassSql, closing: Closing, types: Sequence[StoredType], classify: str, first_tick: int) -> Counts:
-    """Assign the rows to ticks, move settled images on and append what changed; returns the counts of the pass."""
-    text = sql.seal(types, classify, ticks=closing.ticks)
+def run_pass(session: Session, statement: str, closing: Closing, first_tick: int) -> Counts:
+    """Run the statement that `PassSql.seal` composed: rows get their ticks, settled images move on, what changed is appended."""
     parameters = (*closing.condition, closing.ends, closing.previous_tick, closing.last_tick, closing.seal_no, first_tick, closing.table_id)
-    return Counts(**session.fetch(text, *parameters)[0])
+    return Counts(**session.fetch(statement, *parameters)[0])
 
 
 def note_unconstrained(session: Session, table_id: int) -> None:

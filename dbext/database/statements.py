@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
 
 from dbext.errors import InternalError
 
 _MARK = "-- name: "
+_PLACE = re.compile(r"\$\{([a-z_]+)\}")
 
 
 @lru_cache
@@ -23,3 +25,8 @@ def statements(stem: str) -> dict[str, str]:
             raise InternalError(f"block {name} of {stem}.sql has no description or stands there twice")
         blocks[name] = "\n".join(lines[1:])
     return blocks
+
+
+def fill(text: str, **places: str) -> str:
+    """Return a block with every ${place} replaced by SQL text of our own making."""
+    return _PLACE.sub(lambda place: places[place[1]], text)

@@ -36,7 +36,7 @@ def _seal(session: Session, closing: seals.Closing) -> None:
     classify = classification(types, catalog.columns(session, closing.table_id))
     sql = PassSql(closing.table_id, seals.image_columns(session, closing.table_id))
     seals.set_aside(session, sql, closing)
-    counts = seals.run_pass(session, sql, closing, types, classify, table.first_tick)
+    counts = seals.run_pass(session, sql.seal(types, classify, ticks=closing.ticks), closing, table.first_tick)
     seals.store(session, closing, counts)
 
 
