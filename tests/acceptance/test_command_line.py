@@ -26,7 +26,7 @@ def test_a_release_that_fails_is_reported_and_the_others_go_on(dbext, tickets):
     tickets.execute(
         """
         SELECT dp_create_release('broken', $$SELECT count(*) FROM ticket WHERE dp_time > now() - INTERVAL '1 day'$$,
-            every => '1 day', measure => 'net', epsilon => 1, start => (clock_timestamp() - INTERVAL '4 days')::text)
+            every => '1 day', measure => 'net', epsilon => 1, start => (CURRENT_DATE - 4)::text)
         """
     )
     tickets.execute("UPDATE dbext_private.release SET plan = '{}' WHERE name = 'broken'")

@@ -59,7 +59,8 @@ def test_it_survives_a_restarted_server(start, make_cluster, open_database):
     worker.wait_for("this worker leads", times=2)
     worker.wait_for("published valid_now", times=before + 1)
     assert worker.end(signal.SIGTERM) == 0
-    numbers = [number for (number,) in database.fetch("SELECT release_no FROM dp_release.valid_now ORDER BY window_end")]
+    rows = database.connect().execute("SELECT release_no FROM dp_release.valid_now ORDER BY window_end")
+    numbers = [number for (number,) in rows]
     assert numbers == list(range(1, len(numbers) + 1))
 
 
