@@ -34,6 +34,9 @@ class Grid(Protocol):
     def last_end(self, tick: int) -> int:
         """Return the last period whose end is not after boundary `tick`."""
 
+    def coarser(self, periods: int) -> Grid:
+        """Return the grid of every so many periods, with the same beginning."""
+
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `grid_from_json` reads."""
 
@@ -66,6 +69,10 @@ class RegularGrid:
     def last_end(self, tick: int) -> int:
         """Return the last period whose end is not after boundary `tick`."""
         return (tick - self.origin) // self.step
+
+    def coarser(self, periods: int) -> RegularGrid:
+        """Return the grid of every so many periods, with the same beginning."""
+        return RegularGrid(self.origin, self.step * periods)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `grid_from_json` reads."""
@@ -102,6 +109,10 @@ class MonthGrid:
         """Return the last period whose end is not after boundary `tick`."""
         month = _month_of(tick)
         return (month - self.first_month) // self.months
+
+    def coarser(self, periods: int) -> MonthGrid:
+        """Return the grid of every so many periods, with the same beginning."""
+        return MonthGrid(self.first_month, self.months * periods)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `grid_from_json` reads."""

@@ -77,7 +77,8 @@ class Windows:
     """One filter per period n = 1 - lead ... count: (end(n) - width, end(n)] moved back by `age` ticks.
 
     The width is `width_ticks` ticks, or `width_steps` periods of the grid. A `count` of None is endless. The `lead` filters before the
-    first period are the older blocks that the first windows are assembled from.
+    first period are the older blocks that the first windows are assembled from. `every` is the number of a release's periods that one
+    period of this grid takes.
     """
 
     grid: RegularGrid | MonthGrid
@@ -86,13 +87,14 @@ class Windows:
     age: int = 0
     count: int | None = None
     lead: int = 0
+    every: int = 1
 
     def __post_init__(self):
         widths = [width for width in (self.width_ticks, self.width_steps) if width is not None]
         if len(widths) != 1 or widths[0] < 1:
             raise BadArgument("a window needs one width of at least 1, in ticks or in periods")
-        if self.age < 0 or self.lead < 0 or (self.count is not None and self.count < 1):
-            raise BadArgument("age and lead must not be negative, count must be at least 1")
+        if self.age < 0 or self.lead < 0 or self.every < 1 or (self.count is not None and self.count < 0):
+            raise BadArgument("age, lead and count must not be negative, every must be at least 1")
 
     @property
     def is_finite(self) -> bool:
@@ -141,7 +143,8 @@ class Windows:
 
     def through(self, period: int) -> Windows:
         """Return the windows up to a period, older blocks included."""
-        return replace(self, count=period if self.count is None else min(period, self.count))
+        closed = period // self.every
+        return replace(self, count=closed if self.count is None else min(closed, self.count))
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `pattern_from_json` reads."""
@@ -153,6 +156,7 @@ class Windows:
             "age": self.age,
             "count": self.count,
             "lead": self.lead,
+            "every": self.every,
         }
 
 

@@ -1,4 +1,4 @@
-"""Which runner recomputes a vector record: `@runner("record name")` on a function from the record's inputs to a value shaped like `expected`.
+"""Which runner recomputes a vector record: `@runner("its name")` on a function from its inputs to a value shaped like `expected`.
 
 A runner computes with dbext's own code. It never looks at `expected` and never holds a result.
 """
