@@ -33,8 +33,8 @@ def half_width_95(noise: Noise, coefficients: Sequence[float]) -> float:
     """Return the half-width of a 95% interval.
 
     With whole coefficients the error is a whole number (times their common divisor) and the smallest half-width is found exactly, from
-    the law of the sum. Otherwise a bound is returned: for Laplace noise Chernoff's, for Gaussian noise the normal quantile widened by half a
-    step of the largest coefficient, which covers the steps of a discrete law.
+    the law of the sum. Otherwise a bound is returned: for Laplace noise Chernoff's, for Gaussian noise the normal quantile widened by half
+    a step of the largest coefficient, which covers the steps of a discrete law.
     """
     sizes = [abs(c) for c in coefficients if c]
     if not sizes:

@@ -1,4 +1,4 @@
-"""Long sliding windows from blocks of several lengths: fewer nodes per window than disjoint blocks, for a few more that each mutation touches."""
+"""Long sliding windows from blocks of several lengths: fewer nodes per window than disjoint blocks, but a mutation touches one of each."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class HierarchicalSums:
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Return the blocks of all levels, older ones included."""
-        return (Several(tuple(self._level(length) for length in self._lengths() if self._level(length) is not None)),)
+        levels = (self._level(length) for length in self._lengths())
+        return (Several(tuple(level for level in levels if level is not None)),)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `mechanism_from_json` reads."""

@@ -1,7 +1,7 @@
-"""Exact noise (Canonne, Kamath and Steinke 2020, algorithms 1 to 3), in whole numbers only, over the operating system's randomness.
+"""Exact noise (Canonne, Kamath and Steinke 2020, algorithms 1 to 3), in whole numbers only, from the operating system's randomness.
 
-There is no seed and no state: every draw reads fresh bytes from the kernel, so that a forked process, a restored cluster or a second session
-never repeats noise. Small draws run in plain Python, large ones run the same algorithm on numpy arrays (`sampling_wide`).
+There is no seed and no state: every draw reads fresh bytes from the kernel, so that a forked process, a restored cluster or a second
+session never repeats noise. Small draws run in plain Python, large ones run the same algorithm on numpy arrays (`sampling_wide`).
 """
 
 from __future__ import annotations

@@ -18,9 +18,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dbext.errors import UnboundedLoss
+from dbext.privacy.cells import PricedFilter
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
-from dbext.privacy.coverage import PricedFilter, deepest_window, heaviest_points, heaviest_points_within, touched_by_all
+from dbext.privacy.coverage import deepest_window, heaviest_points, touched_by_all
+from dbext.privacy.coverage_joint import heaviest_points_within
 from dbext.privacy.measure import most_events
 from dbext.privacy.pattern import Single
 from dbext.privacy.priced import Priced

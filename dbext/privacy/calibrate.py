@@ -11,7 +11,7 @@ from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from dbext.privacy.noise import DiscreteLaplace, Noise
 from dbext.privacy.pattern import Pattern
 from dbext.privacy.pico import ceil_divide
 
@@ -19,11 +19,12 @@ from dbext.privacy.pico import ceil_divide
 #: the samplers' 64-bit form.
 _BITS = 22
 _LONGEST_SEARCH = 40
+_CLOSE_ENOUGH = 1 + Fraction(1, 2**16)
 _LARGEST_SCALE = 2**60
 _TOO_SMALL = "the price is too small for the number of filters that one entry can touch"
 
 
-def noise_for(
+def noise_for(  # noqa: PLR0917 a release's properties, in the order of a charge
     patterns: Sequence[Pattern],
     measure: Measure,
     grouped: bool,  # noqa: FBT001 a property of the release
@@ -49,7 +50,7 @@ def noise_for(
     if at_one == 0:
         raise BadArgument("no entry type can touch this release, so that no noise can be priced")
     if kind is DiscreteLaplace and not pure:
-        return kind(_search(loss, target_picos))
+        return kind(_search(loss, target_picos, math.sqrt(at_one / target_picos)))
     # Every cost is proportional to 1 / parameter: the loss at 1 says what is needed, up to the rounding of costs.
     return kind(_first_within(loss, Fraction(at_one, target_picos), target_picos))
 
@@ -72,14 +73,15 @@ def _first_within(loss: Callable[[Fraction], int], needed: Fraction, target: int
     raise BadArgument(_TOO_SMALL)
 
 
-def _search(loss: Callable[[Fraction], int], target: int) -> Fraction:
+def _search(loss: Callable[[Fraction], int], target: int, guess: float) -> Fraction:
     """Return a short rational whose loss is within the target, and close to it, for costs between 1 / x and 1 / x^2.
 
     Regula falsi on logarithms, where such a loss is nearly a line, with every third step a bisection. Losses are whole and fall with x.
+    `guess` says where to begin.
     """
-    low, high = _bracket(loss, target)
+    low, high = _bracket(loss, target, Fraction(2) ** round(math.log2(guess)))
     for step in range(_LONGEST_SEARCH):
-        if high[0] <= low[0] * (1 + Fraction(1, 2 ** (_BITS - 2))):
+        if high[0] <= low[0] * _CLOSE_ENOUGH:
             break
         width = math.log(high[0] / low[0])
         share = 0.5 if step % 3 == 2 else math.log(low[1] / target) / math.log(low[1] / max(1, high[1]))  # noqa: PLR2004 every third
@@ -91,9 +93,9 @@ def _search(loss: Callable[[Fraction], int], target: int) -> Fraction:
     return high[0]
 
 
-def _bracket(loss: Callable[[Fraction], int], target: int) -> tuple[tuple[Fraction, int], tuple[Fraction, int]]:
-    """Return (x, loss) twice: a power of two that costs more than the target, and twice that, which does not."""
-    low = high = (Fraction(1), loss(Fraction(1)))
+def _bracket(loss: Callable[[Fraction], int], target: int, begin: Fraction) -> tuple[tuple[Fraction, int], tuple[Fraction, int]]:
+    """Return (x, loss) twice: an x that costs more than the target, and twice that, which does not."""
+    low = high = (begin, loss(begin))
     while high[1] > target:
         low, high = high, (high[0] * 2, loss(high[0] * 2))
         if high[0] > _LARGEST_SCALE:

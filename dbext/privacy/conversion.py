@@ -4,9 +4,9 @@ For every order t > 1, rho-zCDP implies (epsilon, delta)-DP with
 
     epsilon(t) = t rho + (ln(1 / delta) - ln(t - 1) + t ln(1 - 1 / t)) / (t - 1)
 
-(Canonne, Kamath and Steinke 2020, proposition 12; Asoodeh et al. 2020). It holds for every mechanism, not only for Gaussian ones. As every t
-gives a valid bound, floats may look for the best t; the bound itself is then evaluated at that exact t in 60 decimal digits, where logarithms
-are correctly rounded, with a margin of 1e-40 for the few operations around them.
+(Canonne, Kamath and Steinke 2020, proposition 12; Asoodeh et al. 2020). It holds for every mechanism, not only for Gaussian ones. As
+every t gives a valid bound, floats may look for the best t; the bound itself is then evaluated at that exact t in 60 decimal digits, where
+logarithms are correctly rounded, with a margin of 1e-40 for the few operations around them.
 """
 
 from __future__ import annotations

@@ -13,51 +13,12 @@ Everything is exact in whole picos; the wide form (`coverage_wide`, numpy) gives
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+
+from dbext.privacy.cells import NEVER, Cells, PricedFilter, cells_of
 
 #: From this many steps of the plain recurrence on, loading numpy (some 70 ms in a new session) pays.
 WIDE_FROM = 500_000
-#: Additions that an exact joint figure may take (about a second); beyond, the smaller of the two single bounds is used.
-_JOINT_LIMIT = 1_500_000_000
-#: Sums from here on are left to Python's own integers.
-LARGEST_SUM = 2**61
-#: Below every sum that can occur.
-NEVER = -(2**61)
-
-
-class PricedFilter(NamedTuple):
-    """A filter (start, end] with what an entry pays for touching it; None is minus or plus infinity."""
-
-    start: int | None
-    end: int | None
-    opening: int
-    later: int
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Cells in order, and for every filter the first and last cell it holds; a last cell of None is never closed."""
-
-    lefts: list[int]
-    rights: list[int]
-    first: list[int]
-    last: list[int | None]
-
-    @property
-    def count(self) -> int:
-        """Number of cells."""
-        return len(self.rights)
-
-    def closings(self) -> list[list[int]]:
-        """Return for every cell the filters that end with it."""
-        closes: list[list[int]] = [[] for _ in range(self.count)]
-        for index, last in enumerate(self.last):
-            if last is not None:
-                closes[last].append(index)
-        return closes
 
 
 def heaviest_points(filters: Sequence[PricedFilter], points: int, beyond: tuple[int, int] = (0, 0)) -> int:
@@ -100,71 +61,14 @@ def deepest_window(filters: Sequence[PricedFilter], within: int) -> int:
     return deepest
 
 
-def heaviest_points_within(filters: Sequence[PricedFilter], points: int, within: int) -> int:
-    """Return the largest total that `points` mutations inside [f, f + within] can touch, over all f.
-
-    Without loss the first mutation is at the right end r of its cell, so that windows [r, r + within] are enough. Small problems solve
-    each different window by itself; large ones run the recurrence for all first cells at once. Past a limit of work the smaller of
-    `heaviest_points` and `deepest_window` is returned: either drops one of the two constraints, so both are upper bounds.
-    """
-    cells = cells_of(filters, every=True)
-    reach = [bisect_left(cells.lefts, right + within) - 1 for right in cells.rights]
-    longest = max((last - first for first, last in enumerate(reach)), default=0)
-    layers = min(points, longest + 1)
-    if cells.count * min(len(filters), longest + 1) * layers < WIDE_FROM // 8:
-        from dbext.privacy.coverage_plain import windows_within
-
-        return windows_within(filters, cells.rights, points, within)
-    if cells.count * longest**2 * (layers - 1) // 2 <= _JOINT_LIMIT and use_wide(filters, WIDE_FROM):
-        from dbext.privacy.coverage_wide import layers_within
-
-        return layers_within(filters, cells, layers, points, reach)
-    return min(heaviest_points(filters, points), deepest_window(filters, within))
-
-
 def touched_by_all(filters: Sequence[PricedFilter]) -> int:
     """Return what an entry without any limit can touch: every filter, the ones from the beginning at their opening price."""
     return sum(f.opening if f.start is None else f.later for f in filters)
 
 
-def cells_of(filters: Sequence[PricedFilter], *, every: bool = False) -> Cells:
-    """Cut the line at every finite boundary, and one tick before the first: there filters from minus infinity begin, and there an
-    entry can begin that meets no filter yet.
-
-    With one price per filter a cell matters only if a filter opens at its left and one closes at its right: every other cell's filters
-    are a subset of a neighbour's. Where the distance between points matters too, `every` cell is needed, and one after the last boundary.
-    """
-    ends = {f.end for f in filters if f.end is not None}
-    starts = {f.start for f in filters if f.start is not None}
-    bounds = sorted(ends | starts) or [0]
-    bounds = [bounds[0] - 1, *bounds, *([bounds[-1] + 1] if every else [])]
-    cells = list(zip(bounds, bounds[1:], strict=False))
-    if not every and all(f.opening == f.later or f.start is None for f in filters):
-        starts.add(bounds[0])
-        cells = [(left, right) for left, right in cells if left in starts and right in ends]
-    lefts, rights = [left for left, _ in cells], [right for _, right in cells]
-    first = [0 if f.start is None else bisect_left(lefts, f.start) for f in filters]
-    last = [None if f.end is None else bisect_right(rights, f.end) - 1 for f in filters]
-    return Cells(lefts, rights, first, last)
-
-
-def opening_depths(filters: Sequence[PricedFilter], cells: Cells) -> list[int]:
-    """Return F_1: the opening cost of every cell."""
-    steps = [0] * (cells.count + 1)
-    for filter_, first, last in zip(filters, cells.first, cells.last, strict=True):
-        steps[first] += filter_.opening
-        if last is not None:
-            steps[last + 1] -= filter_.opening
-    depths, depth = [], 0
-    for step in steps[: cells.count]:
-        depth += step
-        depths.append(depth)
-    return depths
-
-
 def use_wide(filters: Sequence[PricedFilter], steps: int) -> bool:
     """Whether numpy pays and 64-bit sums are safe."""
-    return steps >= WIDE_FROM and sum(max(f.opening, f.later) for f in filters) < LARGEST_SUM
+    return steps >= WIDE_FROM and sum(max(f.opening, f.later) for f in filters) < -NEVER
 
 
 def _total_length(cells: Cells) -> int:

@@ -7,10 +7,9 @@ numbers only rise and their maximum is kept up at the cells that change. Cost: c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Sequence
 
-from dbext.privacy.coverage import NEVER, Cells, PricedFilter, heaviest_points, opening_depths, touched_by_all
+from dbext.privacy.cells import NEVER, Cells, PricedFilter, opening_depths
 
 
 def point_layers(filters: Sequence[PricedFilter], cells: Cells, layers: int, points: int) -> tuple[list[int], list[int]]:
@@ -42,7 +41,7 @@ def _next_layer(prices: list[int], cells: Cells, closes: list[list[int]], values
                 lifted -= price
                 for held in range(first, cell + 1):
                     kept[held] += price
-                top = max(top, max(kept[first : cell + 1]))
+                top = max([top, *kept[first : cell + 1]])
     return result, top + lifted + opens[len(values)]
 
 
@@ -53,42 +52,3 @@ def _opening_prices(prices: list[int], cells: Cells) -> list[int]:
         if first:
             opens[first] += price
     return opens
-
-
-def windows_within(filters: Sequence[PricedFilter], firsts: Sequence[int], points: int, within: int) -> int:
-    """Return the best total of `points` mutations inside [r, r + within] over all r in `firsts`; equal windows are solved once."""
-    windows = {_clip(held, right, right + within) for right, held in _sweep(filters, firsts, within)}
-    best = 0
-    for bound, window in sorted(((touched_by_all(window), window) for window in windows), key=itemgetter(0), reverse=True):
-        if bound <= best:
-            break
-        best = max(best, heaviest_points(window, points))
-    return best
-
-
-def _sweep(filters: Sequence[PricedFilter], firsts: Sequence[int], within: int) -> Iterator[tuple[int, list[PricedFilter]]]:
-    """Yield every first tick r, in order, with the filters that hold a tick of [r, r + within]."""
-    held = [f for f in filters if f.start is None]
-    waiting = sorted((f for f in filters if f.start is not None), key=itemgetter(0), reverse=True)
-    for right in sorted(firsts):
-        while waiting and waiting[-1].start < right + within:
-            held.append(waiting.pop())
-        held = [f for f in held if f.end is None or f.end >= right]
-        yield right, held
-
-
-def _clip(held: Sequence[PricedFilter], first: int, last: int) -> tuple[PricedFilter, ...]:
-    """Return what filters hold of the ticks first ... last, with ticks counted from `first`.
-
-    One that holds the first tick is as good as one from the beginning: a mutation of the window is its first, or comes after its end.
-    """
-    clipped = (
-        PricedFilter(
-            None if start is None or start < first else start - first,
-            last - first if end is None else min(end, last) - first,
-            opening,
-            later,
-        )
-        for start, end, opening, later in held
-    )
-    return tuple(sorted(clipped, key=lambda f: (-1 if f.start is None else f.start, f[1:])))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dbext.privacy.coverage import NEVER, Cells, PricedFilter, opening_depths
+from dbext.privacy.cells import NEVER, Cells, PricedFilter, opening_depths
 
 
 def point_layers(filters: Sequence[PricedFilter], cells: Cells, layers: int, points: int) -> tuple[list[int], list[int]]:

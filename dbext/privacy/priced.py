@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dbext.privacy.cells import PricedFilter
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint
-from dbext.privacy.coverage import PricedFilter
 from dbext.privacy.measure import most_events
 from dbext.privacy.pattern import Pattern
 from dbext.privacy.pico import ceil_divide

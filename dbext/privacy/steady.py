@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from dbext.privacy.coverage import PricedFilter, deepest_window, heaviest_points_within
+from dbext.privacy.cells import PricedFilter
+from dbext.privacy.coverage import deepest_window
+from dbext.privacy.coverage_joint import heaviest_points_within
 from dbext.privacy.priced import Priced
 
 #: Filters in one common cycle that are still looked at together.

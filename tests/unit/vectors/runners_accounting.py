@@ -13,9 +13,11 @@ from dbext.mechanisms.hierarchical import cover
 from dbext.mechanisms.independent import IndependentWindows
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.calibrate import noise_for
+from dbext.privacy.cells import PricedFilter
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
-from dbext.privacy.coverage import PricedFilter, deepest_window, heaviest_points, heaviest_points_within
+from dbext.privacy.coverage import deepest_window, heaviest_points
+from dbext.privacy.coverage_joint import heaviest_points_within
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
