@@ -81,10 +81,8 @@ def _bind_comparison(node: Compare, columns: Columns) -> Compare:
         left = _typed(left, right)
     elif isinstance(right, Literal):
         right = _typed(right, left)
-    elif _type_of(left) != _type_of(right):
-        raise refused(
-            "two columns of different types cannot be compared", node.offset, "Compare columns of one type, or a column with a literal."
-        )
+    else:
+        _require_comparable(left, right, node)
     _require_operator(right if isinstance(left, Literal) else left, "=" if node.operator in ("=", "<>") else "<", node.offset)
     return replace(node, left=left, right=right)
 
@@ -95,8 +93,19 @@ def _typed(literal: Literal, other: Value) -> Literal:
     return normalise_text(literal, f"the result of {other.function}()")
 
 
+def _require_comparable(left: ColumnRef | Call, right: ColumnRef | Call, node: Compare) -> None:
+    """Two columns must be of one type, and of one order: texts of different collations only agree on which are equal."""
+    if _type_of(left) != _type_of(right):
+        hint = "Compare columns of one type, or a column with a literal."
+        raise refused("two columns of different types cannot be compared", node.offset, hint)
+    base = left.column.base if isinstance(left, ColumnRef) else "text"
+    if base == "other" or (base == "text" and node.operator not in ("=", "<>")):
+        hint = "Text columns can be compared by = and <>; for an order, compare each with a literal."
+        raise refused("two such columns cannot be compared with this operator", node.offset, hint)
+
+
 def _type_of(value: ColumnRef | Call) -> str:
-    return value.column.type_name if isinstance(value, ColumnRef) else "the result of a text function"
+    return value.column.literal_type if isinstance(value, ColumnRef) else "the result of a text function"
 
 
 def _bind_like(node: Like, columns: Columns) -> Like:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dbext.query.calendar import Span
 from dbext.query.column import Column
@@ -32,7 +32,7 @@ class Fixed:
     """A timestamp literal. `tick` is the index of the tick boundary it stands on, once PostgreSQL has said so."""
 
     text: str
-    offset: int | None = None
+    offset: int | None = field(default=None, compare=False)
     tick: int | None = None
 
 

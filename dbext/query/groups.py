@@ -60,7 +60,11 @@ def group_source(declaration: Declaration, sql: str | None) -> GroupSource:
         return compile_groups(sql, len(declaration.group_by))
     for reference in declaration.group_by:
         if reference.column.base != "enum":
-            raise refused(f"GROUP BY {reference.name} needs a public list of keys", reference.offset, f"Add groups => ... {_FORMS}")
+            raise refused(
+                f"GROUP BY {reference.name} needs a public list of keys",
+                reference.offset,
+                "Add groups => with VALUES ('a'), ('b') or SELECT column FROM table.",
+            )
     labels = [reference.column.enum_labels for reference in declaration.group_by]
     if math.prod(map(len, labels)) > MAX_KEYS:
         raise refused(
@@ -73,7 +77,7 @@ def compile_groups(sql: str, width: int) -> Values | PublicColumn:
     """Read a list of keys of `width` columns. Raises DeclarationRefused with a position."""
     if len(sql) > MAX_LENGTH:
         raise refused(
-            f"the list of keys is longer than {MAX_LENGTH} characters", hint="Keep the keys in a table and mark its column public."
+            f"the list of groups is longer than {MAX_LENGTH} characters", hint="Keep the keys in a table and mark its column public."
         )
     check_characters(sql)
     reader = _Reader(_split(sql), len(sql))
@@ -81,9 +85,9 @@ def compile_groups(sql: str, width: int) -> Values | PublicColumn:
     if first == "values":
         return Values(_checked(_rows(reader, width)))
     if first != "select":
-        raise refused("a list of keys is VALUES or SELECT", 0, _FORMS)
+        raise refused("groups are VALUES or a SELECT", 0, _FORMS)
     if width != 1:
-        raise refused("keys of several columns must be written out", 0, "Write VALUES ('a', 'x'), ('a', 'y'), one tuple for each key.")
+        raise refused("groups of several columns must be written out", 0, "Write VALUES ('a', 'x'), ('a', 'y'), one tuple for each key.")
     return _public_column(reader)
 
 
@@ -91,7 +95,7 @@ def _checked(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
     """Keys without repetition, in their order; the service makes them distinct under the column's own equality too."""
     distinct = tuple(dict.fromkeys(rows))
     if len(distinct) > MAX_KEYS:
-        raise refused(f"more than {MAX_KEYS} keys")
+        raise refused(f"groups has more than {MAX_KEYS} keys")
     return distinct
 
 
@@ -104,7 +108,7 @@ class _Reader:
     def take(self, *kinds: str, expected: str) -> str:
         kind, text, offset = self.tokens[self.next] if self.next < len(self.tokens) else ("end", "", self.end)
         if kind not in kinds:
-            raise refused(f"{expected} is expected here", offset, _FORMS)
+            raise refused(f"in the list of groups, {expected} is expected here", offset, _FORMS)
         self.next += 1
         return text
 
@@ -121,7 +125,7 @@ class _Reader:
         if self.sees(";"):
             self.next += 1
         if self.next < len(self.tokens):
-            raise refused("nothing may follow here", self.tokens[self.next][2], _FORMS)
+            raise refused("nothing may follow the list of groups", self.tokens[self.next][2], _FORMS)
 
 
 def _split(sql: str) -> list[tuple[str, str, int]]:
@@ -129,7 +133,7 @@ def _split(sql: str) -> list[tuple[str, str, int]]:
     while position < len(sql):
         match = _TOKEN.match(sql, position)
         if match is None:
-            raise refused("this character is not understood", position, _FORMS)
+            raise refused("a character in the list of groups is not understood", position, _FORMS)
         if match.lastgroup != "blank":
             tokens.append(_token(match))
         position = match.end()
@@ -159,7 +163,9 @@ def _row(reader: _Reader, width: int) -> tuple[str, ...]:
         reader.symbol(",")
         values.append(_value(reader))
     if len(values) != width:
-        raise refused(f"each key has {width} value{'' if width == 1 else 's'}, as GROUP BY has columns", reader.tokens[reader.next - 1][2])
+        raise refused(
+            f"each key of groups has {width} value{'' if width == 1 else 's'}, as GROUP BY has columns", reader.tokens[reader.next - 1][2]
+        )
     reader.symbol(")")
     return tuple(values)
 
@@ -170,14 +176,14 @@ def _value(reader: _Reader) -> str:
         if word in ("true", "false"):
             return word
         hint = "Entries with NULL there belong to no published group." if word == "null" else "Write it in quotes."
-        raise refused("a key is a literal", reader.tokens[reader.next - 1][2], hint)
+        raise refused("a key of groups must be a literal", reader.tokens[reader.next - 1][2], hint)
     return reader.take("string", "number", expected="a literal")
 
 
 def _public_column(reader: _Reader) -> PublicColumn:
     column = _name(reader)
     if reader.word("FROM") != "from":
-        raise refused("FROM is expected here", reader.tokens[reader.next - 1][2], _FORMS)
+        raise refused("in the list of groups, FROM is expected here", reader.tokens[reader.next - 1][2], _FORMS)
     schema, table = None, _name(reader)
     if reader.sees("."):
         reader.symbol(".")

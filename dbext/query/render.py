@@ -12,6 +12,9 @@ from dbext.errors import InternalError
 from dbext.query.predicate import And, Call, ColumnRef, Compare, In, IsNull, IsTruth, Like, Literal, Not, Or, Predicate, Value
 
 _ALIAS = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
+# Two text columns may have different collations, which makes a comparison fail when it runs. Equality is the same under all of them
+# (columns of nondeterministic collations are not of base text), so one is named.
+_ANY_COLLATION = ' COLLATE pg_catalog."C"'
 _TEXT_OPERATORS = {operator: f"OPERATOR(pg_catalog.{operator})" for operator in ("=", "<>", "<", "<=", ">", ">=")}
 
 
@@ -54,7 +57,8 @@ class _Renderer:
         return f"pg_catalog.{node.function}({self.value(node.argument)}::pg_catalog.text)"
 
     def _compare(self, node: Compare) -> str:
-        return _compared(self.value(node.left), node.operator, self.value(node.right), _operators(node.left))
+        right = self.value(node.right) + (_ANY_COLLATION if _is_text(node.left) and not isinstance(node.right, Literal) else "")
+        return _compared(self.value(node.left), node.operator, right, _operators(node.left))
 
     def _in(self, node: In) -> str:
         listed = ", ".join(self.value(literal) for literal in node.literals)
@@ -79,6 +83,10 @@ class _Renderer:
 
     def _or(self, node: Or) -> str:
         return "(" + " OR ".join(self.predicate(part) for part in node.parts) + ")"
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value, Call) or (isinstance(value, ColumnRef) and value.column.base == "text")
 
 
 def _operators(value: Value) -> dict[str, str]:

@@ -13,7 +13,7 @@ from dbext.query.declaration import Ago, Declaration, Fixed
 from dbext.query.periods import Grid, Width, grid_for, width_of
 from dbext.query.refusal import refused
 
-MAX_HORIZON = 100_000
+MAX_HORIZON = 20_000
 
 #: Without a horizon, a running total is calibrated for ten years of periods, but for no more than this many.
 DEFAULT_YEARS, DEFAULT_HORIZON = 10, 4096

@@ -73,8 +73,6 @@ TRAILING: dict[str, tuple[str, str]] = {
 
 # Functions people try, with what to write instead.
 FUNCTION_HINTS: dict[str, str] = {
-    "filter": "Put conditions in WHERE.",
-    "over": "Count with count(*) and GROUP BY.",
     **dict.fromkeys(["sum", "avg", "min", "max", "array_agg", "string_agg"], "Only count(*) can be released."),
     **dict.fromkeys(["coalesce", "nullif", "ifnull"], "Write IS NULL together with AND and OR."),
     **dict.fromkeys(["length", "char_length"], "Write LIKE with underscores, such as LIKE '___%'."),

@@ -58,6 +58,8 @@ def _guard_word(draft: Draft, words: list[str], index: int, word: str, *, called
             )
         return _token(TokenType.IDENTIFIER, word, token)
     if called and word not in _BEFORE_PARENTHESIS | {"as"}:
+        if index and words[index - 1].lower() == "as":
+            raise refused("an alias takes no column names", token.start)
         return _function(draft, token, word)
     if word in grammar.keywords or _is_unknown(words, index, word):
         return token
@@ -76,7 +78,7 @@ def _function(draft: Draft, token: Token, word: str) -> Token:
         return token
     if word in _STATEMENT_ONLY:
         raise refused(f"{word}() cannot be used on an ordinary column", token.start, _STATEMENT_ONLY[word])
-    reason = REASONS.get(word)
+    reason = TRAILING.get(word) or REASONS.get(word)
     if reason and word not in FUNCTION_HINTS:
         raise refused(reason[0], token.start, reason[1])
     hint = FUNCTION_HINTS.get(

@@ -23,7 +23,9 @@ _REASONS: dict[type, tuple[str, str | None]] = {
     exp.CurrentTimestamp: ("the current time can only limit dp_time", "The state of an entry would change without a mutation."),
     exp.Count: ("count(*) belongs into the list after SELECT, and only there", None),
     exp.Anonymous: ("TUMBLE and HOP belong into GROUP BY", None),
-    exp.Dot: ("only column or table.column can be named", None),
+    exp.Identifier: ("this name has too many parts", "Write schema.table for a table, and column or table.column for a column."),
+    exp.Lower: ("lower() can only be used in a condition", "Group by plain columns."),
+    exp.Upper: ("upper() can only be used in a condition", "Group by plain columns."),
 }
 
 

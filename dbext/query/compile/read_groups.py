@@ -54,8 +54,8 @@ def _grouping(draft: Draft) -> list[exp.Expression]:
         return []
     items = [unwrap(draft, item) for item in expect(draft, group, exp.Group, "expressions").expressions]
     for item in items:
-        if isinstance(item, exp.Literal):
-            raise refused("GROUP BY takes columns by name", offset_of(item), "Write the name of the column.")
+        if isinstance(item, (exp.Literal, exp.Tuple)):
+            raise refused("GROUP BY takes plain columns by name", offset_of(item), "Write the names of the columns, without parentheses.")
     return items
 
 

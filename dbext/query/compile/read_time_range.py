@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dbext.query.compile.draft import Draft
-from dbext.query.compile.nodes import column_of, expect, offset_of, unwrap
+from dbext.query.compile.nodes import column_of, expect, offset_of, refused_node, unwrap
 from dbext.query.compile.read_intervals import interval_of
 from dbext.query.declaration import Ago, Bound, Fixed, TimeRange
 from dbext.query.literals import is_day, timestamp_of
@@ -85,6 +85,8 @@ def _is_dp_time(node: exp.Expression) -> bool:
 
 
 def _require_dp_time(draft: Draft, node: exp.Expression) -> None:
+    if isinstance(node, exp.Anonymous):
+        raise refused_node(draft, node)
     if isinstance(node, (exp.Or, exp.Not)):
         raise refused("dp_time can only be joined to other conditions by AND", offset_of(node), _FORMS)
     if isinstance(node, (exp.EQ, exp.NEQ, exp.In, exp.Is, exp.Like)):

@@ -1,0 +1,69 @@
+"""A plan in words: stable text for people, explain views and golden tests. It depends on the plan alone, never on data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbext.mechanisms.binary_tree import BinaryTree
+from dbext.mechanisms.disjoint import DisjointSums
+from dbext.mechanisms.protocol import Mechanism
+from dbext.privacy.constraint import EntryType
+from dbext.privacy.grid import RegularGrid
+from dbext.privacy.noise import DiscreteLaplace, Noise
+from dbext.privacy.pico import to_decimal
+from dbext.query.calendar import Span, Tick
+from dbext.query.plan import Plan
+
+
+def plan_text(plan: Plan, tick: Tick, types: Sequence[EntryType] = ()) -> str:
+    """One `name: value` a line; losses are named by the types given, or numbered."""
+    names = {entry_type.number: entry_type.name for entry_type in types}
+    lines = [
+        ("kind", plan.kind),
+        ("measure", plan.measure.value + (" by group" if plan.grouped else "")),
+        ("periods", _periods(plan, tick)),
+        ("first window", _first_window(plan, tick)),
+        ("mechanism", _mechanism(plan.mechanism)),
+        ("noise", noise_text(plan.noise)),
+        ("error", f"std {plan.std_error(1):.4g}, 95% within {plan.half_width_95(1):.4g} in period 1"),
+        ("epsilon", f"{float(plan.epsilon):.6g}"),
+        ("loss", ", ".join(f"{names.get(number, number)} {_loss(plan, picos)}" for number, picos in sorted(plan.lifetime.items()))),
+        *(("note", note) for note in plan.notes),
+    ]
+    return "\n".join(f"{name}: {value}" for name, value in lines)
+
+
+def noise_text(noise: Noise) -> str:
+    """A noise with its parameter, to four digits."""
+    if isinstance(noise, DiscreteLaplace):
+        return f"discrete Laplace of scale {float(noise.scale):.4g}"
+    return f"discrete Gaussian of sigma {float(noise.sigma_squared) ** 0.5:.4g}"
+
+
+def _loss(plan: Plan, picos: int) -> str:
+    return f"{'epsilon' if plan.pure else 'rho'} {float(to_decimal(picos)):.6g}"
+
+
+def _periods(plan: Plan, tick: Tick) -> str:
+    horizon = "without end" if plan.horizon is None else f"{plan.horizon} in all"
+    if plan.kind == "once":
+        return "one answer"
+    length = tick.times(plan.grid.step) if isinstance(plan.grid, RegularGrid) else Span(months=plan.grid.months)
+    return f"{length.text} each from boundary {plan.grid.end(0)}, {horizon}"
+
+
+def _first_window(plan: Plan, tick: Tick) -> str:
+    start, end = plan.window(1)
+    age = plan.due_tick(1) - end
+    length = "everything" if start is None else tick.times(end - start).text
+    aged = f", aged {tick.times(age).text}" if age else ""
+    return f"({'-infinity' if start is None else start}, {end}], {length}{aged}"
+
+
+def _mechanism(mechanism: Mechanism) -> str:
+    if isinstance(mechanism, DisjointSums):
+        split = f" and {mechanism.remainder} ticks more" if mechanism.remainder else ""
+        return f"{mechanism.name} of {mechanism.steps} period{'' if mechanism.steps == 1 else 's'}{split}"
+    if isinstance(mechanism, BinaryTree):
+        return f"{mechanism.name}{' on the state before period 1' if mechanism.baseline else ''}"
+    return mechanism.name

@@ -1,0 +1,652 @@
+# Declarations and the plans they become. Settings: every, measure, epsilon (1/2), max_error, delta (0), horizon, start (a start of one's own),
+# first_tick, tick (1 day), types (imported w28, local k3), groups, and `boundary <literal>: <index>`. Boundary 5700 is 2015-08-13.
+
+# --- disjoint: the window is as wide as the period
+
+-- every: 1 day
+-- groups: VALUES ('Tainan'), ('Kaohsiung')
+SELECT county, count(*) FROM cases WHERE status = 'confirmed' AND dp_time > now() - INTERVAL '1 day' GROUP BY county;
+kind: disjoint
+measure: net by group
+periods: 1 day each from boundary 5700, without end
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 114
+error: std 161.2, 95% within 342 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.0350877;
+
+-- every: 1 day
+-- measure: entered
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day';
+kind: disjoint
+measure: entered
+periods: 1 day each from boundary 5700, without end
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 30
+error: std 42.42, 95% within 90 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.0333333;
+
+-- every: 1 day
+-- measure: entered
+-- delta: 1/1000000
+-- groups: VALUES ('Tainan'), ('Kaohsiung')
+SELECT county, count(*)
+FROM   cases
+WHERE  status = 'confirmed' AND dp_time > now() - INTERVAL '1 day'
+GROUP  BY county;
+kind: disjoint
+measure: entered by group
+periods: 1 day each from boundary 5700, without end
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Gaussian of sigma 33.6
+error: std 33.6, 95% within 66 in period 1
+epsilon: 0.5
+loss: imported rho 0.00664152, local rho 0.000442768;
+
+-- groups: SELECT name FROM county
+-- types: local k3
+SELECT county, TUMBLE(dp_time, INTERVAL '1 week'), count(*) FROM cases GROUP BY county, TUMBLE(dp_time, INTERVAL '1 week');
+kind: disjoint
+measure: net by group
+periods: 7 days each from boundary 5698, without end
+first window: (5698, 5705], 7 days
+mechanism: independent_windows
+noise: discrete Laplace of scale 8
+error: std 11.31, 95% within 24 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+-- every: 7 days
+-- start: 5700
+-- types: local k3
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '7 days';
+kind: disjoint
+measure: net
+periods: 7 days each from boundary 5700, without end
+first window: (5700, 5707], 7 days
+mechanism: independent_windows
+noise: discrete Laplace of scale 4
+error: std 5.642, 95% within 12 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+-- every: 1 month
+-- types: imported w28
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 month';
+kind: disjoint
+measure: net
+periods: 1 month each from boundary 5689, without end
+first window: (5689, 5720], 31 days
+mechanism: independent_windows
+noise: discrete Laplace of scale 4
+error: std 5.642, 95% within 12 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5;
+
+-- every: 1 year
+-- types: imported w28
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 year';
+kind: disjoint
+measure: net
+periods: 12 months each from boundary 5477, without end
+first window: (5477, 5842], 365 days
+mechanism: independent_windows
+noise: discrete Laplace of scale 4
+error: std 5.642, 95% within 12 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5;
+
+-- every: 1 month
+-- types: imported w28
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '14 days';
+kind: disjoint
+measure: net
+periods: 1 month each from boundary 5689, without end
+first window: (5706, 5720], 14 days
+mechanism: independent_windows
+noise: discrete Laplace of scale 4
+error: std 5.642, 95% within 12 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5;
+
+-- every: 7 days
+-- types: local k1
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '3 days' AND dp_time <= now() - INTERVAL '1 day';
+kind: disjoint
+measure: net
+periods: 7 days each from boundary 5698, without end
+first window: (5702, 5704], 2 days, aged 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 2
+error: std 2.799, 95% within 6 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+-- every: 1 day
+-- horizon: 30
+-- types: unconstrained
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day';
+kind: disjoint
+measure: net
+periods: 1 day each from boundary 5700, 30 in all
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 60
+error: std 84.85, 95% within 180 in period 1
+epsilon: 0.5
+loss: unconstrained epsilon 0.5;
+
+-- every: 1 day
+-- first_tick: 5710
+-- types: both k3 w28
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day';
+kind: disjoint
+measure: net
+periods: 1 day each from boundary 5710, without end
+first window: (5710, 5711], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 4
+error: std 5.642, 95% within 12 in period 1
+epsilon: 0.5
+loss: both epsilon 0.5;
+
+-- tick: 1 hour
+-- every: 24 hours
+-- types: local k3
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '24:00';
+kind: disjoint
+measure: net
+periods: 24 hours each from boundary 5688, without end
+first window: (5688, 5712], 24 hours
+mechanism: independent_windows
+noise: discrete Laplace of scale 4
+error: std 5.642, 95% within 12 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+-- tick: 1 month
+-- every: 3 months
+-- types: local k3
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '3 months';
+kind: disjoint
+measure: net
+periods: 3 months each from boundary 5700, without end
+first window: (5700, 5703], 3 months
+mechanism: independent_windows
+noise: discrete Laplace of scale 4
+error: std 5.642, 95% within 12 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+# --- sliding: fresh noise for every window, or sums of disjoint blocks, whichever errs less
+
+-- every: 1 day
+-- types: local k3
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '14 days';
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5687, 5701], 14 days
+mechanism: disjoint_sums of 14 periods
+noise: discrete Laplace of scale 4
+error: std 21.11, 95% within 42 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+-- every: 1 day
+-- types: imported w28
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '14 days';
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5687, 5701], 14 days
+mechanism: independent_windows
+noise: discrete Laplace of scale 84
+error: std 118.8, 95% within 252 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5;
+
+-- every: 1 day
+-- types: imported w28
+-- delta: 1/1000000
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '14 days';
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5687, 5701], 14 days
+mechanism: independent_windows
+noise: discrete Gaussian of sigma 56.23
+error: std 56.23, 95% within 110 in period 1
+epsilon: 0.5
+loss: imported rho 0.00664152;
+
+-- every: 1 day
+-- types: local k3
+-- delta: 1/1000000
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '14 days';
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5687, 5701], 14 days
+mechanism: independent_windows
+noise: discrete Gaussian of sigma 45.91
+error: std 45.91, 95% within 90 in period 1
+epsilon: 0.5
+loss: local rho 0.00664152;
+
+-- every: 1 day
+-- measure: entered
+-- groups: SELECT name FROM county
+SELECT county, count(*) FROM cases WHERE status = 'confirmed' AND dp_time > now() - INTERVAL '14 days' GROUP BY county;
+kind: sliding
+measure: entered by group
+periods: 1 day each from boundary 5700, without end
+first window: (5687, 5701], 14 days
+mechanism: disjoint_sums of 14 periods
+noise: discrete Laplace of scale 30
+error: std 158.7, 95% within 314 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.0333333;
+
+-- every: 7 days
+-- types: local k3
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '10 days';
+kind: sliding
+measure: net
+periods: 7 days each from boundary 5698, without end
+first window: (5695, 5705], 10 days
+mechanism: disjoint_sums of 1 period and 3 ticks more
+noise: discrete Laplace of scale 4
+error: std 9.772, 95% within 20 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+-- types: local k3
+SELECT count(*) FROM cases GROUP BY HOP(dp_time, INTERVAL '1 day', INTERVAL '14 days');
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5687, 5701], 14 days
+mechanism: disjoint_sums of 14 periods
+noise: discrete Laplace of scale 4
+error: std 21.11, 95% within 42 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+-- every: 1 month
+-- types: imported w28
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '3 months';
+kind: sliding
+measure: net
+periods: 1 month each from boundary 5689, without end
+first window: (5628, 5720], 92 days
+mechanism: disjoint_sums of 3 periods
+noise: discrete Laplace of scale 4
+error: std 9.772, 95% within 20 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5;
+
+-- every: 1 month
+-- types: imported w28
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '60 days';
+kind: sliding
+measure: net
+periods: 1 month each from boundary 5689, without end
+first window: (5660, 5720], 60 days
+mechanism: independent_windows
+noise: discrete Laplace of scale 6
+error: std 8.475, 95% within 18 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5;
+
+-- every: 1 day
+-- types: local k3
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '9 days' AND dp_time <= now() - INTERVAL '2 days';
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5692, 5699], 7 days, aged 2 days
+mechanism: disjoint_sums of 7 periods
+noise: discrete Laplace of scale 4
+error: std 14.93, 95% within 30 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+-- every: 1 day
+-- types: local k3
+SELECT count(*) FROM cases WHERE dp_time BETWEEN now() - INTERVAL '14 days' AND now();
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5687, 5701], 14 days
+mechanism: disjoint_sums of 14 periods
+noise: discrete Laplace of scale 4
+error: std 21.11, 95% within 42 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5
+note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;
+
+-- every: 1 day
+-- types: local k3
+SELECT count(*) FROM cases WHERE now() - INTERVAL '2 weeks' < dp_time AND dp_time < current_timestamp;
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5687, 5701], 14 days
+mechanism: disjoint_sums of 14 periods
+noise: discrete Laplace of scale 4
+error: std 21.11, 95% within 42 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5
+note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;
+
+-- every: 1 hour
+-- tick: 15 minutes
+-- types: local k3
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '36' HOUR;
+kind: sliding
+measure: net
+periods: 1 hour each from boundary 5700, without end
+first window: (5560, 5704], 36 hours
+mechanism: disjoint_sums of 36 periods
+noise: discrete Laplace of scale 4
+error: std 33.85, 95% within 67 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+-- every: 1 day
+-- types: free
+-- horizon: 365
+-- measure: left
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '7 days';
+kind: sliding
+measure: left
+periods: 1 day each from boundary 5700, 365 in all
+first window: (5694, 5701], 7 days
+mechanism: disjoint_sums of 7 periods
+noise: discrete Laplace of scale 742
+error: std 2776, 95% within 5527 in period 1
+epsilon: 0.5
+loss: free epsilon 0.5;
+
+-- every: 1 day
+-- types: local k3
+-- max_error: 10
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '14 days';
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5687, 5701], 14 days
+mechanism: disjoint_sums of 14 periods
+noise: discrete Laplace of scale 1.043
+error: std 5.313, 95% within 10 in period 1
+epsilon: 1.9176
+loss: local epsilon 1.9176;
+
+-- every: 1 day
+-- types: local k3
+-- delta: 1/1000000
+-- max_error: 10
+-- epsilon: 8
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '14 days';
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5687, 5701], 14 days
+mechanism: independent_windows
+noise: discrete Gaussian of sigma 5.365
+error: std 5.365, 95% within 10 in period 1
+epsilon: 5.14072
+loss: local rho 0.486395;
+
+# --- running totals: a binary tree; `state` starts from what was there before
+
+-- every: 1 day
+SELECT count(*) FROM cases;
+kind: running_total
+measure: state
+periods: 1 day each from boundary 5700, 3653 in all
+first window: (-infinity, 5701], everything
+mechanism: binary_tree on the state before period 1
+noise: discrete Laplace of scale 78
+error: std 156, 95% within 321 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.294872
+note: horizon 3653 periods by default: noise is calibrated for so many, then the release ends;
+
+-- every: 1 day
+-- delta: 1/1000000
+-- horizon: 365
+SELECT count(*) FROM cases WHERE status = 'confirmed';
+kind: running_total
+measure: state
+periods: 1 day each from boundary 5700, 365 in all
+first window: (-infinity, 5701], everything
+mechanism: binary_tree on the state before period 1
+noise: discrete Gaussian of sigma 52.06
+error: std 73.62, 95% within 144 in period 1
+epsilon: 0.5
+loss: imported rho 0.00664152, local rho 0.00295179;
+
+-- every: 1 day
+-- horizon: 365
+-- groups: VALUES ('DENV-1'), ('DENV-2')
+SELECT serotype, count(*) FROM cases GROUP BY serotype;
+kind: running_total
+measure: state by group
+periods: 1 day each from boundary 5700, 365 in all
+first window: (-infinity, 5701], everything
+mechanism: binary_tree on the state before period 1
+noise: discrete Laplace of scale 132
+error: std 264, 95% within 543 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.227273;
+
+-- every: 1 day
+-- measure: entered
+-- horizon: 365
+SELECT count(*) FROM cases WHERE status = 'confirmed' AND dp_time <= now();
+kind: running_total
+measure: entered
+periods: 1 day each from boundary 5700, 365 in all
+first window: (5700, 5701], 1 day
+mechanism: binary_tree
+noise: discrete Laplace of scale 238
+error: std 336.6, 95% within 713 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.0378151
+note: entered counts from the start of the first period on, not what was there before;
+
+-- every: 1 month
+-- types: local k3
+SELECT count(*) FROM cases;
+kind: running_total
+measure: state
+periods: 1 month each from boundary 5689, 120 in all
+first window: (-infinity, 5720], everything
+mechanism: binary_tree on the state before period 1
+noise: discrete Laplace of scale 26
+error: std 52, 95% within 107 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5
+note: horizon 120 periods by default: noise is calibrated for so many, then the release ends;
+
+-- every: 7 days
+-- horizon: 52
+-- boundary 2015-09-01: 5719
+SELECT count(*) FROM cases WHERE dp_time >= '2015-09-01';
+kind: running_total
+measure: net
+periods: 7 days each from boundary 5719, 52 in all
+first window: (5719, 5726], 7 days
+mechanism: binary_tree
+noise: discrete Laplace of scale 22
+error: std 31.11, 95% within 66 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.409091, local epsilon 0.5
+note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;
+
+-- every: 1 month
+-- horizon: 12
+-- boundary 2015-09-01: 5720
+SELECT count(*) FROM cases WHERE dp_time >= '2015-09-01';
+kind: running_total
+measure: net
+periods: 1 month each from boundary 5720, 12 in all
+first window: (5720, 5750], 30 days
+mechanism: binary_tree
+noise: discrete Laplace of scale 14
+error: std 19.79, 95% within 42 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.285714, local epsilon 0.5
+note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;
+
+-- every: 7 days
+-- horizon: 100
+SELECT count(*) FROM cases WHERE dp_time <= now() - INTERVAL '3 days';
+kind: running_total
+measure: state
+periods: 7 days each from boundary 5698, 100 in all
+first window: (-infinity, 5702], everything, aged 3 days
+mechanism: binary_tree on the state before period 1
+noise: discrete Laplace of scale 26
+error: std 52, 95% within 107 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.384615, local epsilon 0.5;
+
+-- every: 7 days
+-- horizon: 100
+-- boundary 2015-09-01: 5719
+SELECT count(*) FROM cases WHERE dp_time > '2015-09-01' AND dp_time <= now() - INTERVAL '3 days';
+kind: running_total
+measure: net
+periods: 7 days each from boundary 5722, 100 in all
+first window: (5719, 5726], 7 days, aged 3 days
+mechanism: binary_tree
+noise: discrete Laplace of scale 26
+error: std 36.77, 95% within 78 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.384615, local epsilon 0.5;
+
+-- every: 1 day
+-- horizon: 30
+-- types: unconstrained
+SELECT count(*) FROM cases;
+kind: running_total
+measure: state
+periods: 1 day each from boundary 5700, 30 in all
+first window: (-infinity, 5701], everything
+mechanism: binary_tree on the state before period 1
+noise: discrete Laplace of scale 62
+error: std 124, 95% within 255 in period 1
+epsilon: 0.5
+loss: unconstrained epsilon 0.5;
+
+-- every: 1 hour
+-- tick: 1 hour
+-- types: local k3
+SELECT count(*) FROM cases;
+kind: running_total
+measure: state
+periods: 1 hour each from boundary 5700, 4096 in all
+first window: (-infinity, 5701], everything
+mechanism: binary_tree on the state before period 1
+noise: discrete Laplace of scale 48
+error: std 96, 95% within 197 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5
+note: horizon 4096 periods by default: noise is calibrated for so many, then the release ends;
+
+-- every: 1 day
+-- max_error: 50
+-- horizon: 365
+-- delta: 1/1000000
+SELECT count(*) FROM cases;
+kind: running_total
+measure: state
+periods: 1 day each from boundary 5700, 365 in all
+first window: (-infinity, 5701], everything
+mechanism: binary_tree on the state before period 1
+noise: discrete Gaussian of sigma 8.589
+error: std 12.15, 95% within 24 in period 1
+epsilon: 3.49486
+loss: imported rho 0.243993, local rho 0.108442;
+
+# --- once: a fixed range has one answer
+
+-- boundary 2015-09-01: 5719
+-- boundary 2015-10-01: 5749
+SELECT count(*) FROM cases WHERE dp_time >= '2015-09-01' AND dp_time < '2015-10-01';
+kind: once
+measure: net
+periods: one answer
+first window: (5719, 5749], 30 days
+mechanism: one_window
+noise: discrete Laplace of scale 2
+error: std 2.799, 95% within 6 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.5
+note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;
+
+-- boundary 2015-09-01: 5719
+-- boundary 2015-09-30: 5748
+SELECT count(*) FROM cases WHERE dp_time BETWEEN '2015-09-01' AND '2015-09-30';
+kind: once
+measure: net
+periods: one answer
+first window: (5719, 5748], 29 days
+mechanism: one_window
+noise: discrete Laplace of scale 2
+error: std 2.799, 95% within 6 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.5
+note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there
+note: a day as the end of the range means its first instant, as in SQL: that day itself is not counted;
+
+-- boundary 2015-09-01 00:00+08: 5719
+-- boundary 2015-10-01: 5749
+-- measure: entered
+SELECT count(*) FROM cases WHERE dp_time > TIMESTAMPTZ '2015-09-01 00:00+08' AND dp_time <= TIMESTAMP '2015-10-01';
+kind: once
+measure: entered
+periods: one answer
+first window: (5719, 5749], 30 days
+mechanism: one_window
+noise: discrete Laplace of scale 30
+error: std 42.42, 95% within 90 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.0333333
+note: a day as the end of the range means its first instant, as in SQL: that day itself is not counted;
+
+-- boundary 2015-09-01: 5719
+-- delta: 1/1000000
+SELECT count(*) FROM cases WHERE dp_time < DATE '2015-09-01';
+kind: once
+measure: state
+periods: one answer
+first window: (-infinity, 5719], everything
+mechanism: one_window
+noise: discrete Gaussian of sigma 8.677
+error: std 8.677, 95% within 17 in period 1
+epsilon: 0.5
+loss: imported rho 0.00664152, local rho 0.00664152
+note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;
+
+-- boundary 2015-09-01: 5719
+-- types: local k3
+-- measure: entered
+SELECT count(*) FROM cases WHERE dp_time < '2015-09-01';
+kind: once
+measure: entered
+periods: one answer
+first window: (-infinity, 5719], everything
+mechanism: one_window
+noise: discrete Laplace of scale 2
+error: std 2.799, 95% within 6 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5
+note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;

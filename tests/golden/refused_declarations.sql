@@ -1,0 +1,591 @@
+# Declarations that are refused, each with its exact message. Settings as in plans.sql.
+
+# --- not one plain SELECT
+INSERT INTO cases VALUES (1);
+DP010 at 1: a declaration is one SELECT
+hint: Write SELECT count(*) FROM the tracked table.;
+
+VALUES (1);
+DP010 at 1: a declaration is one SELECT
+hint: Write SELECT count(*) FROM the tracked table.;
+
+EXPLAIN SELECT count(*) FROM cases;
+DP010 at 1: a declaration is one SELECT
+hint: Write SELECT count(*) FROM the tracked table.;
+
+WITH c AS (SELECT 1) SELECT count(*) FROM c;
+DP010 at 1: only one plain SELECT can be released
+hint: Declare each statistic as a release of its own.;
+
+SELECT count(*) FROM cases; SELECT count(*) FROM cases;
+DP010 at 27: only one statement is allowed;
+
+SELECT count(*) FROM cases UNION SELECT 1;
+DP010 at 28: only one plain SELECT can be released
+hint: Declare each statistic as a release of its own.;
+
+SELECT count(*) INTO copy FROM cases;
+DP010 at 17: only one plain SELECT can be released
+hint: Declare each statistic as a release of its own.;
+
+SELECT count(*);
+DP010: FROM is missing
+hint: Name the tracked table.;
+
+# --- other tables
+SELECT count(*) FROM cases, county;
+DP010 at 29: only one table can be counted: no joins
+hint: Count one tracked table; bring the columns you need into it.;
+
+SELECT count(*) FROM cases JOIN county ON county = name;
+DP010 at 28: only one table can be counted: no joins
+hint: Count one tracked table; bring the columns you need into it.;
+
+SELECT count(*) FROM cases NATURAL JOIN county;
+DP010 at 28: only one table can be counted: no joins
+hint: Count one tracked table; bring the columns you need into it.;
+
+SELECT count(*) FROM cases CROSS JOIN LATERAL (SELECT 1) AS x;
+DP010 at 28: only one table can be counted: no joins
+hint: Count one tracked table; bring the columns you need into it.;
+
+SELECT count(*) FROM (SELECT * FROM cases) AS c;
+DP010 at 23: subqueries are not allowed
+hint: Write the condition over the columns of the tracked table alone.;
+
+SELECT count(*) FROM generate_series(1, 10);
+DP010 at 22: the function generate_series() is not allowed
+hint: Only lower(column) and upper(column) can be called: any other could fail, change or run code of its own.;
+
+SELECT count(*) FROM ONLY cases;
+DP010 at 22: ONLY is not allowed
+hint: Name the tracked table alone.;
+
+SELECT count(*) FROM other.public.cases;
+DP010 at 22: this name has too many parts
+hint: Write schema.table for a table, and column or table.column for a column.;
+
+SELECT count(*) FROM cases AS c (a, b);
+DP010 at 31: an alias takes no column names;
+
+SELECT count(*) FROM cases TABLESAMPLE SYSTEM (10);
+DP010 at 28: every row counts: no FILTER, DISTINCT or sampling
+hint: Put conditions in WHERE.;
+
+SELECT count(*) FROM cases AS c WHERE cases.status = 'a';
+DP010 at 39: this column belongs to no table of the text
+hint: The table goes by c here.;
+
+# --- other statistics
+SELECT * FROM cases;
+DP010 at 8: count(*) is missing
+hint: Write SELECT county, count(*) with the columns of GROUP BY before it.;
+
+SELECT status FROM cases;
+DP010 at 8: count(*) is missing
+hint: Write SELECT county, count(*) with the columns of GROUP BY before it.;
+
+SELECT count(1) FROM cases;
+DP010 at 8: only count(*) can be released
+hint: count(1) is the same; for count(column) write count(*) with column IS NOT NULL in WHERE.;
+
+SELECT count(status) FROM cases;
+DP010 at 8: only count(*) can be released
+hint: count(1) is the same; for count(column) write count(*) with column IS NOT NULL in WHERE.;
+
+SELECT count(DISTINCT status) FROM cases;
+DP010 at 14: DISTINCT is not allowed
+hint: Only count(*) can be released; for comparing, use = or <> and IS NULL.;
+
+SELECT count(*) FILTER (WHERE imported) FROM cases;
+DP010 at 17: every row counts: no FILTER, DISTINCT or sampling
+hint: Put conditions in WHERE.;
+
+SELECT count(*) OVER () FROM cases;
+DP010 at 17: window functions are not allowed
+hint: Count with count(*) and GROUP BY.;
+
+SELECT sum(age) FROM cases;
+DP010 at 8: the function sum() is not allowed
+hint: Only count(*) can be released.;
+
+SELECT count(*), count(*) FROM cases;
+DP010 at 18: only one count(*) is possible
+hint: Declare each statistic as a release of its own.;
+
+SELECT count(*) AS n FROM cases;
+DP010 at 8: aliases are not allowed here
+hint: The release table names its columns itself.;
+
+SELECT DISTINCT count(*) FROM cases;
+DP010 at 8: DISTINCT is not allowed
+hint: Only count(*) can be released; for comparing, use = or <> and IS NULL.;
+
+SELECT count(*) + 1 FROM cases;
+DP010 at 17: arithmetic is not allowed
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+
+SELECT max(age), count(*) FROM cases;
+DP010 at 8: the function max() is not allowed
+hint: Only count(*) can be released.;
+
+# --- groups
+SELECT county, count(*) FROM cases;
+DP010 at 8: column county must also stand in GROUP BY;
+
+SELECT count(*) FROM cases GROUP BY county;
+DP010 at 37: column county of GROUP BY must also stand after SELECT
+hint: Write SELECT county, count(*) with the columns of GROUP BY before it.;
+
+SELECT county, status, count(*) FROM cases GROUP BY county;
+DP010 at 16: column status must also stand in GROUP BY;
+
+SELECT county, count(*) FROM cases GROUP BY 1;
+DP010 at 45: GROUP BY takes plain columns by name
+hint: Write the names of the columns, without parentheses.;
+
+SELECT county AS c, count(*) FROM cases GROUP BY county;
+DP010 at 8: aliases are not allowed here
+hint: The release table names its columns itself.;
+
+SELECT county, count(*) FROM cases GROUP BY ROLLUP (county);
+DP010 at 45: the function rollup() is not allowed
+hint: Group by plain columns.;
+
+SELECT county, count(*) FROM cases GROUP BY GROUPING SETS ((county), ());
+DP010 at 45: the function grouping sets() is not allowed
+hint: Group by plain columns.;
+
+SELECT county, count(*) FROM cases GROUP BY (county, status);
+DP010 at 46: GROUP BY takes plain columns by name
+hint: Write the names of the columns, without parentheses.;
+
+SELECT lower(county), count(*) FROM cases GROUP BY lower(county);
+DP010 at 52: lower() can only be used in a condition
+hint: Group by plain columns.;
+
+SELECT date_trunc('week', onset), count(*) FROM cases GROUP BY 1;
+DP010 at 8: the function date_trunc() is not allowed
+hint: Compare the column with literals: >= '2015-09-01' AND < '2015-10-01'.;
+
+SELECT county, county, count(*) FROM cases GROUP BY county;
+DP010 at 8: a column is named twice;
+
+SELECT county, count(*) FROM cases GROUP BY county, county;
+DP010 at 45: a column is named twice;
+
+SELECT county, count(*) FROM cases GROUP BY county HAVING count(*) > 10;
+DP010 at 52: HAVING is not allowed
+hint: Every group is published, zeros included: filter the release table when you read it.;
+
+SELECT county, count(*) FROM cases GROUP BY county;
+DP010 at 45: GROUP BY county needs a public list of keys
+hint: Add groups => with VALUES ('a'), ('b') or SELECT column FROM table.;
+
+SELECT dp_time, count(*) FROM cases GROUP BY dp_time;
+DP010 at 46: dp_time cannot be used here
+hint: It is the time of a mutation: it limits the window of a declaration.;
+
+-- groups: VALUES ('Tainan')
+SELECT count(*) FROM cases;
+DP010: groups are given, but the declaration has no GROUP BY
+hint: Leave groups out, or group by the columns.;
+
+-- groups: SELECT DISTINCT name FROM county
+SELECT county, count(*) FROM cases GROUP BY county;
+DP010 at 17: in the list of groups, FROM is expected here
+hint: Write VALUES ('a'), ('b') or SELECT column FROM table.;
+
+-- groups: SELECT upper(name) FROM county
+SELECT county, count(*) FROM cases GROUP BY county;
+DP010 at 13: in the list of groups, FROM is expected here
+hint: Write VALUES ('a'), ('b') or SELECT column FROM table.;
+
+-- groups: SELECT name FROM county WHERE true
+SELECT county, count(*) FROM cases GROUP BY county;
+DP010 at 25: nothing may follow the list of groups
+hint: Write VALUES ('a'), ('b') or SELECT column FROM table.;
+
+-- groups: VALUES ('a', 'b')
+SELECT county, count(*) FROM cases GROUP BY county;
+DP010 at 14: each key of groups has 1 value, as GROUP BY has columns;
+
+-- groups: VALUES (NULL)
+SELECT county, count(*) FROM cases GROUP BY county;
+DP010 at 9: a key of groups must be a literal
+hint: Entries with NULL there belong to no published group.;
+
+-- groups: VALUES (now())
+SELECT county, count(*) FROM cases GROUP BY county;
+DP010 at 9: a key of groups must be a literal
+hint: Write it in quotes.;
+
+-- groups: VALUES ('a'); DROP TABLE cases
+SELECT county, count(*) FROM cases GROUP BY county;
+DP010 at 15: nothing may follow the list of groups
+hint: Write VALUES ('a'), ('b') or SELECT column FROM table.;
+
+-- groups: SELECT name FROM county
+SELECT county, status, count(*) FROM cases GROUP BY county, status;
+DP010 at 1: groups of several columns must be written out
+hint: Write VALUES ('a', 'x'), ('a', 'y'), one tuple for each key.;
+
+-- groups: TABLE county
+SELECT county, count(*) FROM cases GROUP BY county;
+DP010 at 1: groups are VALUES or a SELECT
+hint: Write VALUES ('a'), ('b') or SELECT column FROM table.;
+
+# --- rest clauses
+SELECT count(*) FROM cases ORDER BY 1;
+DP010 at 28: the order and number of rows cannot be chosen
+hint: Leave it out: a release publishes every group; order the release table when you read it.;
+
+SELECT count(*) FROM cases LIMIT 10;
+DP010 at 28: the order and number of rows cannot be chosen
+hint: Leave it out: a release publishes every group; order the release table when you read it.;
+
+SELECT count(*) FROM cases OFFSET 1;
+DP010 at 28: the order and number of rows cannot be chosen
+hint: Leave it out: a release publishes every group; order the release table when you read it.;
+
+SELECT count(*) FROM cases FETCH FIRST ROW ONLY;
+DP010 at 28: the order and number of rows cannot be chosen
+hint: Leave it out: a release publishes every group; order the release table when you read it.;
+
+SELECT count(*) FROM cases FOR UPDATE;
+DP010 at 28: row locks are not allowed
+hint: Leave FOR UPDATE or FOR SHARE out.;
+
+SELECT count(*) FROM cases WINDOW w AS ();
+DP010 at 28: only one plain SELECT can be released
+hint: Declare each statistic as a release of its own.;
+
+# --- the range of dp_time
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '7 days' OR imported;
+DP010 at 34: dp_time can only be joined to other conditions by AND
+hint: Write dp_time > now() - INTERVAL '14 days', or two fixed times: dp_time >= '2015-09-01' AND dp_time < '2015-10-01'.;
+
+SELECT count(*) FROM cases WHERE NOT dp_time > now() - INTERVAL '7 days';
+DP010 at 38: dp_time can only be joined to other conditions by AND
+hint: Write dp_time > now() - INTERVAL '14 days', or two fixed times: dp_time >= '2015-09-01' AND dp_time < '2015-10-01'.;
+
+SELECT count(*) FROM cases WHERE dp_time = now();
+DP010 at 34: dp_time can only be bounded by <, <=, >, >= or BETWEEN
+hint: Write dp_time > now() - INTERVAL '14 days', or two fixed times: dp_time >= '2015-09-01' AND dp_time < '2015-10-01'.;
+
+SELECT count(*) FROM cases WHERE dp_time IS NOT NULL;
+DP010 at 34: dp_time can only be bounded by <, <=, >, >= or BETWEEN
+hint: Write dp_time > now() - INTERVAL '14 days', or two fixed times: dp_time >= '2015-09-01' AND dp_time < '2015-10-01'.;
+
+SELECT count(*) FROM cases WHERE dp_time > now();
+DP010 at 44: the range starts at now(): it is empty
+hint: Write dp_time > now() - INTERVAL '14 days', or two fixed times: dp_time >= '2015-09-01' AND dp_time < '2015-10-01'.;
+
+SELECT count(*) FROM cases WHERE dp_time > now() - 14;
+DP010 at 52: an interval is expected here
+hint: Write it like INTERVAL '14 days'.;
+
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1.5 days';
+DP010 at 61: an interval is not understood
+hint: Write whole numbers with units, like '14 days' or '1 month'.;
+
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '-7 days';
+DP010 at 61: an interval is not understood
+hint: Write whole numbers with units, like '14 days' or '1 month'.;
+
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL 'P7D';
+DP010 at 61: an interval is not understood
+hint: Write whole numbers with units, like '14 days' or '1 month'.;
+
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '0 days';
+DP010 at 61: an interval must be longer than nothing;
+
+SELECT count(*) FROM cases WHERE dp_time > now() + INTERVAL '7 days';
+DP010 at 50: arithmetic is not allowed
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+
+SELECT count(*) FROM cases WHERE dp_time + INTERVAL '7 days' > now();
+DP010 at 42: arithmetic is not allowed
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+
+SELECT count(*) FROM cases WHERE dp_time::date > '2015-09-01';
+DP010 at 41: casts are not allowed
+hint: Compare the column itself with a literal: the literal is read as the column's type.;
+
+SELECT count(*) FROM cases WHERE dp_time > now() - interval;
+DP010 at 52: an interval is expected here
+hint: Write it like INTERVAL '14 days'.;
+
+SELECT count(*) FROM cases WHERE dp_time > clock_timestamp() - INTERVAL '7 days';
+DP010 at 44: the function clock_timestamp() is not allowed
+hint: Write now(), which is the end of the window.;
+
+SELECT count(*) FROM cases WHERE dp_time > now(3) - INTERVAL '7 days';
+DP010 at 48: this is not allowed here
+hint: Near: 3) - INTERVAL '7 days';
+
+SELECT count(*) FROM cases WHERE dp_time > onset;
+DP010 at 44: dp_time can only be compared with now(), now() - INTERVAL, or a time in quotes
+hint: Write dp_time > now() - INTERVAL '14 days', or two fixed times: dp_time >= '2015-09-01' AND dp_time < '2015-10-01'.;
+
+SELECT count(*) FROM cases WHERE dp_time > 'yesterday';
+DP010 at 44: a time is not understood
+hint: Write it like '2015-09-01' or '2015-09-01 12:00', or with an offset from UTC.;
+
+SELECT count(*) FROM cases WHERE dp_time > '-infinity';
+DP010 at 44: a time is not understood
+hint: Write it like '2015-09-01' or '2015-09-01 12:00', or with an offset from UTC.;
+
+SELECT count(*) FROM cases WHERE dp_time > '2015-02-30';
+DP010 at 44: a time is not understood
+hint: Write it like '2015-09-01' or '2015-09-01 12:00', or with an offset from UTC.;
+
+SELECT count(*) FROM cases WHERE dp_time > TIMESTAMPTZ '2015-09-01';
+DP010 at 56: a time has an offset where its type has none, or the other way round
+hint: Write the string alone.;
+
+SELECT count(*) FROM cases WHERE dp_time > DATE '2015-09-01 12:00';
+DP010 at 49: a time is not understood
+hint: Write it like '2015-09-01' or '2015-09-01 12:00', or with an offset from UTC.;
+
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '7 days' AND dp_time > now() - INTERVAL '14 days';
+DP010 at 74: dp_time has two lower bounds
+hint: State each bound once.;
+
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '7 days' AND dp_time < '2015-09-01';
+DP010 at 34: a range cannot start at a moving time and end at a fixed one
+hint: Write dp_time > now() - INTERVAL '14 days', or two fixed times: dp_time >= '2015-09-01' AND dp_time < '2015-10-01'.;
+
+-- every: 1 day
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '7 days' AND dp_time <= now() - INTERVAL '7 days';
+DP001: the range of dp_time is empty
+hint: The start must lie further back than the end.;
+
+-- boundary 2015-09-01: 5719
+SELECT count(*) FROM cases WHERE dp_time > '2015-09-01' AND dp_time < '2015-09-01 12:00';
+DP010 at 71: a fixed time of dp_time is not a tick boundary
+hint: Write the instant at which a tick of the table ends, such as midnight in its time zone for ticks of days.;
+
+-- boundary 2015-09-01: 5719
+-- boundary 2015-10-01: 5749
+SELECT count(*) FROM cases WHERE dp_time > '2015-10-01' AND dp_time < '2015-09-01';
+DP010 at 71: the range of dp_time is empty
+hint: It must end after it starts.;
+
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '7 days' GROUP BY TUMBLE(dp_time, INTERVAL '7 days');
+DP010 at 34: TUMBLE and HOP state the window already
+hint: Leave the condition on dp_time out.;
+
+SELECT count(*) FROM cases GROUP BY TUMBLE(onset, INTERVAL '7 days');
+DP010 at 44: TUMBLE works on dp_time, the time of a mutation
+hint: Write TUMBLE(dp_time, INTERVAL '1 day').;
+
+SELECT count(*) FROM cases GROUP BY TUMBLE(dp_time);
+DP010 at 37: TUMBLE has other arguments than these
+hint: Write TUMBLE(dp_time, INTERVAL '1 day').;
+
+SELECT count(*) FROM cases GROUP BY TUMBLE(dp_time, '7 days');
+DP010 at 53: an interval is expected here
+hint: Write it like INTERVAL '14 days'.;
+
+SELECT count(*) FROM cases GROUP BY HOP(dp_time, INTERVAL '7 days');
+DP010 at 37: HOP has other arguments than these
+hint: Write HOP(dp_time, INTERVAL '1 day', INTERVAL '14 days').;
+
+SELECT TUMBLE(dp_time, INTERVAL '1 day'), count(*) FROM cases GROUP BY TUMBLE(dp_time, INTERVAL '7 days');
+DP010 at 8: TUMBLE or HOP after SELECT must also stand in GROUP BY;
+
+SELECT count(*) FROM cases GROUP BY TUMBLE(dp_time, INTERVAL '7 days'), HOP(dp_time, INTERVAL '1 day', INTERVAL '7 days');
+DP010 at 73: only one TUMBLE or HOP is possible;
+
+SELECT count(*) FROM cases WHERE TUMBLE(dp_time, INTERVAL '7 days');
+DP010 at 34: TUMBLE and HOP belong into GROUP BY;
+
+# --- periods, windows and measures that do not fit the table's tick
+SELECT count(*) FROM cases;
+DP001: it is not said how often to publish
+hint: Add every => '1 day'.;
+
+-- every: 1 hour
+SELECT count(*) FROM cases;
+DP001: the period of 1 hour cannot be counted in ticks of 1 day
+hint: Track the table with a tick of hours, like tick => '1 hour'.;
+
+-- every: 24 hours
+SELECT count(*) FROM cases;
+DP001: the period of 24 hours cannot be counted in ticks of 1 day
+hint: Write '1 day'.;
+
+-- every: 1 day
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '36 hours';
+DP001: the window of 36 hours cannot be counted in ticks of 1 day
+hint: Track the table with a tick of hours, like tick => '1 hour'.;
+
+-- every: 1 day
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 month';
+DP001: the window of 1 month cannot be counted in ticks of 1 day
+hint: Months are of unequal length: write days, or track the table with tick => '1 month'.;
+
+-- every: 3 months
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '4 months';
+DP001: a window of 4 months is not a whole number of periods
+hint: Periods last 3 months: use a multiple, or days.;
+
+-- every: 1 month
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '3 months' AND dp_time <= now() - INTERVAL '2 days';
+DP001: a window of calendar months cannot be aged
+hint: Write its bounds in days, or track the table with tick => '1 month'.;
+
+-- every: 1 month
+SELECT count(*) FROM cases WHERE dp_time <= now() - INTERVAL '2 days';
+DP001: a running total by calendar months cannot be aged by days
+hint: Publish every so many days, or track by months.;
+
+-- every: 1 month
+-- start: 5700
+SELECT count(*) FROM cases;
+DP001: a release by months starts on the first of a month
+hint: Move the start, or publish every so many days.;
+
+-- tick: 7 days
+-- every: 10 days
+SELECT count(*) FROM cases;
+DP001: the period of 10 days is not a multiple of the tick of 7 days
+hint: The nearest whole lengths are 7 days and 14 days.;
+
+-- tick: 7 days
+-- every: 7 days
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '10 days';
+DP001: the window of 10 days is not a multiple of the tick of 7 days
+hint: The nearest whole lengths are 7 days and 14 days.;
+
+-- tick: 1 hour
+-- every: 1 day
+SELECT count(*) FROM cases;
+DP001: the period of 1 day cannot be counted in ticks of 1 hour
+hint: A local day may last 23 or 25 hours: write '24 hours'.;
+
+-- tick: 1 month
+-- every: 1 month
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '30 days';
+DP001: the window of 30 days cannot be counted in ticks of 1 month
+hint: Write months, or track the table with tick => '1 day'.;
+
+-- every: 7 days
+SELECT count(*) FROM cases GROUP BY TUMBLE(dp_time, INTERVAL '1 day');
+DP001: every => '7 days' contradicts the 1 day of the declaration
+hint: Leave every out.;
+
+-- every: 1 day
+-- measure: state
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '14 days';
+DP001: state has no lower bound: it depends on everything since the beginning
+hint: Leave dp_time out for the present state, or use measure => 'net', 'entered' or 'left'.;
+
+-- every: 1 day
+-- measure: average
+SELECT count(*) FROM cases;
+DP001: measure must be state, net, entered or left;
+
+-- every: 1 day
+-- boundary 2015-09-01: 5719
+-- boundary 2015-10-01: 5749
+SELECT count(*) FROM cases WHERE dp_time > '2015-09-01' AND dp_time < '2015-10-01';
+DP001: a fixed range has one answer
+hint: Leave every and horizon out, or let the range move with now().;
+
+-- every: 1 day
+-- start: 5700
+-- boundary 2015-09-01: 5719
+SELECT count(*) FROM cases WHERE dp_time > '2015-09-01';
+DP001: start contradicts the lower bound of dp_time
+hint: Leave start out.;
+
+# --- privacy
+-- every: 1 day
+-- types: local k3, unconstrained
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '14 days';
+DP021: nothing bounds the loss of entries of type "unconstrained": they may mutate in every period for ever
+hint: Add a constraint with dp_add_constraint (max_mutations, active_within or both), or give the release a horizon.;
+
+-- every: 1 day
+-- epsilon: 0
+SELECT count(*) FROM cases;
+DP001: epsilon must be greater than 0 and at most 1000;
+
+-- every: 1 day
+-- epsilon: -1
+SELECT count(*) FROM cases;
+DP001: epsilon must be greater than 0 and at most 1000;
+
+-- every: 1 day
+-- epsilon: 1001
+SELECT count(*) FROM cases;
+DP001: epsilon must be greater than 0 and at most 1000;
+
+-- every: 1 day
+-- epsilon: 1/1000000000000000
+SELECT count(*) FROM cases;
+DP001: epsilon is too small to be counted
+hint: Ask for more than 0.000001.;
+
+-- every: 1 day
+-- horizon: 0
+SELECT count(*) FROM cases;
+DP001: horizon must lie between 1 and 20000 periods;
+
+-- every: 1 day
+-- horizon: 1000000
+SELECT count(*) FROM cases;
+DP001: horizon must lie between 1 and 20000 periods;
+
+-- every: 1 day
+-- max_error: 10
+-- epsilon: 1
+SELECT count(*) FROM cases;
+DP001: max_error of 10 needs an epsilon of 34.8482, above the 1 allowed
+hint: Allow a larger max_error, or a larger epsilon.;
+
+-- every: 1 day
+-- max_error: 0
+SELECT count(*) FROM cases;
+DP001: max_error must be greater than 0;
+
+-- boundary 2015-09-01: 5719
+-- types: unconstrained
+-- measure: entered
+SELECT count(*) FROM cases WHERE dp_time < '2015-09-01';
+DP021: entries of type "unconstrained" may mutate for ever, and nothing bounds their loss from a count of entered entries since the beginning
+hint: Limit them with dp_add_constraint (max_mutations or active_within).;
+
+# --- names
+SELECT count(*) FROM cases WHERE Statut = 'a';
+DP010 at 34: there is no tracked column statut
+hint: Tracked columns: Kreis, address, age, amount, county, id, imported, noted, onset, photo, score, seen, serotype, status, stay, token, user, vaccinated, 縣市.;
+
+SELECT county, nowhere, count(*) FROM cases GROUP BY county, nowhere;
+DP010 at 62: there is no tracked column nowhere
+hint: Tracked columns: Kreis, address, age, amount, county, id, imported, noted, onset, photo, score, seen, serotype, status, stay, token, user, vaccinated, 縣市.;
+
+SELECT count(*) FROM cases WHERE public.cases.status = 'a';
+DP010 at 34: this name has too many parts
+hint: Write schema.table for a table, and column or table.column for a column.;
+
+SELECT count(*) FROM cases WHERE other.status = 'a';
+DP010 at 34: this column belongs to no table of the text
+hint: The table goes by cases here.;
+
+SELECT count(*) FROM cases WHERE;
+DP010 at 28: this is not understood as SQL
+hint: A comma, an operator or a keyword may be missing or out of place near here.;
+
+SELECT count(*) FROM cases WHERE status = 'a' status;
+DP010 at 47: this is not understood as SQL
+hint: A comma, an operator or a keyword may be missing or out of place near here.;
+
+SELECT FROM cases;
+DP010 at 13: count(*) is missing
+hint: Write SELECT county, count(*) with the columns of GROUP BY before it.;
+
+SELECT count(*) FROM cases WHERE status = 'unclosed;
+DP010 at 43: a quote or a comment is not closed;
