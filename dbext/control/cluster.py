@@ -142,8 +142,8 @@ class Cluster:
             _wait_until_free(self.data)
 
     def remove(self) -> None:
-        """Stop the server and delete every file of the cluster."""
-        self.stop()
+        """Stop the server, without a checkpoint that nobody would read, and delete every file of the cluster."""
+        self.stop(signal.SIGQUIT)
         shutil.rmtree(self.socket_folder, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -81,13 +81,11 @@ def test_a_dry_run_changes_nothing(dbext, target):
     assert target.fetch("SELECT extname FROM pg_extension") == [("plpgsql",)]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_who_may_not_write_is_told_the_command_that_would(target):
     target.cluster.socket_folder.chmod(0o755)
     command = [sys.executable, "-m", "dbext.control", "install", "--dsn", f"{target.dsn()} password=hush"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=clean_environment(), cwd="/", user="nobody", extra_groups=[]
-    )
+    another = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=clean_environment(), cwd="/", **another)
     assert done.returncode == 1
     assert "cannot be written" in done.stderr
     assert "hint: Run: sudo " in done.stderr
