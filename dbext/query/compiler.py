@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dbext.query.bind import bind, bind_column
 from dbext.query.column import Column, by_name
 from dbext.query.declaration import Declaration
-from dbext.query.predicate import Predicate
+from dbext.query.predicate import ColumnRef, Predicate
 from dbext.query.refusal import refused
 
 
@@ -42,5 +42,12 @@ def resolve(declaration: Declaration, columns: Sequence[Column]) -> Declaration:
     return replace(
         declaration,
         predicate=None if declaration.predicate is None else bind(declaration.predicate, columns),
-        group_by=tuple(bind_column(column, names) for column in declaration.group_by),
+        group_by=tuple(_bind_group(column, names) for column in declaration.group_by),
     )
+
+
+def _bind_group(reference: ColumnRef, names: Mapping[str, Column]) -> ColumnRef:
+    bound = bind_column(reference, names)
+    if "=" not in bound.column.operators:
+        raise refused(f"values of type {bound.column.type_name} cannot be grouped", reference.offset)
+    return bound

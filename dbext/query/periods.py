@@ -12,6 +12,9 @@ Grid = RegularGrid | MonthGrid
 
 SHORTEST_MONTH_DAYS = 28
 
+#: More overlapping windows than this are refused: planning and the first publication take time in proportion.
+MAX_PERIODS_IN_WINDOW = 4096
+
 
 def grid_for(every: Span, tick: Tick, start_tick: int, *, aligned: bool = True, first_tick: int | None = None) -> Grid:
     """Periods of length `every`. By default they are aligned to boundary 0: days and weeks to Monday 2000-01-03, months to 2000-01.
@@ -58,11 +61,15 @@ class Width:
     ticks: int | None = None
     steps: int | None = None
 
+    def periods(self, grid: Grid) -> int:
+        """In how many periods a window lies, rounded up."""
+        if self.steps is not None:
+            return self.steps
+        return -(-self.ticks // (grid.step if isinstance(grid, RegularGrid) else grid.months * SHORTEST_MONTH_DAYS))
+
     def within_period(self, grid: Grid) -> bool:
         """Whether windows of this width never overlap."""
-        if self.steps is not None:
-            return self.steps == 1
-        return self.ticks <= (grid.step if isinstance(grid, RegularGrid) else grid.months * SHORTEST_MONTH_DAYS)
+        return self.periods(grid) == 1
 
 
 def width_of(span: Span, grid: Grid, tick: Tick, age: int) -> Width:

@@ -10,7 +10,7 @@ from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
 from dbext.query.calendar import Span, Tick, whole_ticks
 from dbext.query.declaration import Ago, Declaration, Fixed
-from dbext.query.periods import Grid, Width, grid_for, width_of
+from dbext.query.periods import MAX_PERIODS_IN_WINDOW, Grid, Width, grid_for, width_of
 from dbext.query.refusal import refused
 
 MAX_HORIZON = 20_000
@@ -109,6 +109,10 @@ def _window(declaration: Declaration, request: Request, tick: Tick) -> Shape:
     every, age = _every(declaration, request), _age(declaration, tick)
     grid = _grid(every, tick, request)
     width = width_of(declaration.range.lower.span, grid, tick, age)
+    if width.periods(grid) > MAX_PERIODS_IN_WINDOW:
+        raise BadArgument(
+            f"a window may last at most {MAX_PERIODS_IN_WINDOW} periods", hint="Publish less often, or ask for a shorter window."
+        )
     return Shape("disjoint" if width.within_period(grid) else "sliding", measure, grid, request.horizon, width, age)
 
 

@@ -501,6 +501,12 @@ SELECT count(*) FROM cases WHERE dp_time > '2015-09-01';
 DP001: start contradicts the lower bound of dp_time
 hint: Leave start out.;
 
+-- tick: 1 second
+-- every: 1 second
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '24 hours';
+DP001: a window may last at most 4096 periods
+hint: Publish less often, or ask for a shorter window.;
+
 # --- privacy
 -- every: 1 day
 -- types: local k3, unconstrained
@@ -557,6 +563,29 @@ DP001: max_error must be greater than 0;
 SELECT count(*) FROM cases WHERE dp_time < '2015-09-01';
 DP021: entries of type "unconstrained" may mutate for ever, and nothing bounds their loss from a count of entered entries since the beginning
 hint: Limit them with dp_add_constraint (max_mutations or active_within).;
+
+# --- what belongs elsewhere
+SELECT count(*) FROM cases WHERE seen > now();
+DP010 at 41: the current time can only limit dp_time
+hint: The state of an entry would change without a mutation.;
+
+SELECT count(*) FROM cases WHERE seen > now() - INTERVAL '1 day';
+DP010 at 41: arithmetic is not allowed
+hint: Compare the column itself with a literal.;
+
+SELECT count(*) FROM cases WHERE seen > current_timestamp;
+DP010 at 34: the current time can only limit dp_time
+hint: The state of an entry would change without a mutation.;
+
+SELECT count(*) FROM cases WHERE count(*) > 10;
+DP010 at 34: count(*) belongs into the list after SELECT, and only there;
+
+SELECT count(*) FROM cases WHERE lower(dp_time) = 'a';
+DP010 at 34: dp_time can only be bounded by <, <=, >, >= or BETWEEN
+hint: Write dp_time > now() - INTERVAL '14 days', or two fixed times: dp_time >= '2015-09-01' AND dp_time < '2015-10-01'.;
+
+SELECT photo, count(*) FROM cases GROUP BY photo;
+DP010 at 44: values of type pg_catalog.point cannot be grouped;
 
 # --- names
 SELECT count(*) FROM cases WHERE Statut = 'a';
