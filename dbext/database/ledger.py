@@ -105,12 +105,12 @@ def committed_charges(session: Session, table_id: int) -> list[Charge]:
 
 
 def spent_charges(session: Session, table_id: int) -> list[Charge]:
-    """Return what has left: answered questions and published nodes."""
+    """Return what has left: answered questions, and what releases have published so far."""
     return _charges(session.fetch(SQL["spent_charges"], table_id))
 
 
 def published_charges(session: Session, release_id: int) -> list[Charge]:
-    """Return the published nodes of one release."""
+    """Return all that a release has published so far."""
     return _charges(session.fetch(SQL["published_charges"], release_id))
 
 

@@ -48,18 +48,19 @@ WHERE l.table_id = $1::integer AND (l.kind IN ('question', 'return')
 ORDER BY l.ledger_no
 
 -- name: spent_charges
--- What has left: answers to questions and published nodes.
+-- What has left: answers to questions, and all that each release has published so far.
 SELECT l.charges::text AS charges
 FROM dbext_private.ledger AS l
-WHERE l.table_id = $1::integer AND l.kind IN ('question', 'publish')
+WHERE l.table_id = $1::integer AND (l.kind = 'question' OR l.ledger_no IN (
+    SELECT max(p.ledger_no) FROM dbext_private.ledger AS p WHERE p.table_id = $1::integer AND p.kind = 'publish' GROUP BY p.release_id))
 ORDER BY l.ledger_no
 
 -- name: published_charges
--- The nodes of one release that have left.
+-- All that a release has published so far.
 SELECT l.charges::text AS charges
 FROM dbext_private.ledger AS l
 WHERE l.release_id = $1::integer AND l.kind = 'publish'
-ORDER BY l.ledger_no
+ORDER BY l.ledger_no DESC LIMIT 1
 
 -- name: append
 -- Add a row to the ledger.

@@ -48,13 +48,18 @@ class ReleaseTable:
             ("window_end", "pg_catalog.timestamptz", "End of the window, inclusive"),
             ("window_start", "pg_catalog.timestamptz", "Start of the window, exclusive; for a state: the moment the table's history begins"),
             *groups,
-            (self.measure.value, "pg_catalog.int8", MEANINGS[self.measure] + "; may be negative"),
+            (self.value, "pg_catalog.int8", MEANINGS[self.measure] + "; may be negative"),
             ("std_error", "pg_catalog.float8", "Standard error of the noise"),
             ("lower_95", "pg_catalog.float8", "Lower end of the 95% interval for the noise"),
             ("upper_95", "pg_catalog.float8", "Upper end of the 95% interval for the noise"),
             ("release_no", "pg_catalog.int8", "Number of the period, from 1"),
             ("status", "pg_catalog.text", "ok, or capture_gap: schema changes kept mutations of this window from being captured"),
         ]
+
+    @property
+    def value(self) -> str:
+        """The quoted column of the noisy values: named for the measure, one of which (left) is a keyword."""
+        return quote_ident(self.measure.value)
 
     @property
     def group_list(self) -> str:
@@ -93,7 +98,7 @@ def _clipped(measure: Measure) -> str:
 
 
 def _rounded(made: ReleaseTable) -> str:
-    figures = ((made.measure.value, "round", "int8"), ("lower_95", "floor", "int8"), ("upper_95", "ceil", "int8"))
+    figures = ((made.value, "round", "int8"), ("lower_95", "floor", "int8"), ("upper_95", "ceil", "int8"))
     shown = [f"{_floor_at_zero(made.measure, f'pg_catalog.{function}(r.{name})')}::pg_catalog.{kind} AS {name}" for name, function, kind in figures]
     keys = "".join(f"r.{quote_ident(one.label)}, " for one in made.groups)
     return f"SELECT r.window_end, r.window_start, {keys}{', '.join(shown)}, r.release_no, r.status FROM {made.table} AS r"
@@ -122,7 +127,7 @@ def rows_sql(made: ReleaseTable) -> str:
     """
     keys = "".join(f"(k.key_values[{place}])::{one.column.literal_type}, " for place, one in enumerate(made.groups, 1))
     return (
-        f"INSERT INTO {made.table} (window_end, window_start, {made.group_list}{made.measure.value}, "
+        f"INSERT INTO {made.table} (window_end, window_start, {made.group_list}{made.value}, "
         "std_error, lower_95, upper_95, release_no, status) "
         f"SELECT w.window_end, w.window_start, {keys}v.value, w.std_error, v.value - w.half_width, v.value + w.half_width, w.period, w.status "
         "FROM (SELECT p.*, dbext_private.table_tick_end($2::integer, p.last) AS window_end, "

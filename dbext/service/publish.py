@@ -14,11 +14,10 @@ from dbext.database.releases import Release
 from dbext.database.session import Session
 from dbext.mechanisms.protocol import Node
 from dbext.mechanisms.sampling import draw
-from dbext.privacy.charge import Charge
-from dbext.privacy.pattern import Single
 from dbext.query.declaration import declaration_from_json
 from dbext.query.plan import Plan, plan_from_json
 from dbext.service.grouping import groups_from_json
+from dbext.service.published import published_so_far
 
 #: Values drawn and stored at once while catching up: bounds memory, whatever was missed.
 VALUES_AT_ONCE = 200_000
@@ -136,7 +135,7 @@ def _add_rows(session: Session, due: Due, periods: Sequence[int], answers: Seque
 def _conclude(session: Session, due: Due, last: int, drawn: Sequence[Node], by: str) -> None:
     """Write the ledger row, which reserves nothing new, and move the release on."""
     plan, release = due.plan, due.release
-    charges = [Charge(Single(node.start, node.end), plan.noise, plan.measure, plan.grouped) for node in drawn]
+    charges = published_so_far(plan.charges, last)
     table_budget = ledger.current_budget_id(session, release.table_id)
     ledger.append(
         session, "publish", table_budget, recorded_by=by, table_id=release.table_id, release_id=release.release_id, charges=charges

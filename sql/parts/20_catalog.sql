@@ -188,7 +188,7 @@ CREATE TABLE dbext_private.ledger (
 );
 CREATE INDEX ledger_budget ON dbext_private.ledger (budget_id);
 COMMENT ON TABLE dbext_private.ledger IS
-    'Append-only record of every charge. reserve: lifetime of a release; publish: periods of it that left; return: what remains charged after a drop; question: one answer; budget: a change of the budget itself.';
+    'Append-only record of every charge. reserve: lifetime of a release; publish: all of it that has left so far; return: what remains charged after a drop; question: one answer; budget: a change of the budget itself.';
 
 CREATE TABLE dbext_private.question (
     question_id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -66,19 +66,7 @@ BEGIN
         name, declaration, every, measure, epsilon, groups, start, horizon, max_error)) #>> '{}';
 END $$;
 COMMENT ON FUNCTION dp_create_release(text, text, interval, text, numeric, text, text, integer, numeric) IS
-    'Declare a release: plans it, reserves its lifetime loss and creates its table in schema dp_release.';
-
-CREATE FUNCTION dp_create_release(
-    name text, declaration text, start timestamptz, every interval DEFAULT NULL, measure text DEFAULT NULL, epsilon numeric DEFAULT NULL,
-    groups text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL
-) RETURNS text
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
-BEGIN
-    RETURN dbext_private.call('create_release', dbext_private.release_arguments(
-        name, declaration, every, measure, epsilon, groups, start::text, horizon, max_error)) #>> '{}';
-END $$;
-COMMENT ON FUNCTION dp_create_release(text, text, timestamptz, interval, text, numeric, text, integer, numeric) IS
-    'Declare a release that starts at a given moment; a start given as text is read in the table''s time zone.';
+    'Declare a release: plans it, reserves its lifetime loss and creates its table in schema dp_release. start is read in the table''s time zone.';
 
 CREATE FUNCTION dp_plan_release(
     name text, declaration text, every interval DEFAULT NULL, measure text DEFAULT NULL, epsilon numeric DEFAULT NULL,

@@ -71,7 +71,6 @@ GRANT EXECUTE ON FUNCTION dbext_private.public_moment(integer, bigint), dbext_pr
 -- Analysts: declare, explain, drop and ask. Each call also checks the caller's rights to the table.
 GRANT EXECUTE ON FUNCTION
     dp_create_release(text, text, interval, text, numeric, text, text, integer, numeric),
-    dp_create_release(text, text, timestamptz, interval, text, numeric, text, integer, numeric),
     dp_plan_release(text, text, interval, text, numeric, text, text, integer, numeric),
     dp_explain_release(text),
     dp_drop_release(text),

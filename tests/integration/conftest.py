@@ -8,20 +8,26 @@ from typing import Any
 
 import pytest
 
+from tests.integration.tracked import Tracked
+
 #: Day 0 of every history: a Wednesday.
 DAY_ZERO = datetime.date(2020, 1, 1)
 ZONE = "Asia/Taipei"
 
 
 class Cases:
-    """Table `cases` (id, county, status, reported), tracked by days from noon of day 0 on, in a zone that is not the session's."""
+    """Table `cases` (id, county, status, reported), tracked by days in a zone that is not the session's.
+
+    It is tracked empty, the day before day 0: releases begin with the first day that is captured as a whole.
+    """
 
     def __init__(self, database):
         self.database = database
         self.session = database.superuser
         self.session.execute("CREATE TABLE cases (id integer PRIMARY KEY, county text, status text NOT NULL, reported date)")
-        self.day(0)
+        self.day(-1)
         self.session.execute("SELECT dp_track('cases', time_zone => %s)", (ZONE,))
+        self.day(0)
 
     def day(self, number: int, hour: int = 12) -> None:
         """Let it be `hour` o'clock of a day of the history in the superuser's session."""
@@ -89,3 +95,13 @@ def analyst(database) -> str:
     database.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
     database.execute(f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {role}")
     return role
+
+
+@pytest.fixture
+def tracked(database):
+    """Make tracked tables in the test's database: tracked('id integer PRIMARY KEY, value text')."""
+
+    def make(definition: str = "id integer PRIMARY KEY, value text", **options: Any) -> Tracked:
+        return Tracked(database, definition, **options)
+
+    return make
