@@ -127,8 +127,9 @@ class PassSql:
             "first_differs": self._differ("k.was_{p}", "k.image_{p}"),
             "change_columns": self._list(", key_{p}", keys) + self._list(", old_{p}", values) + self._list(", new_{p}", values),
             "admission_columns": self._list(", key_{p}", keys) + self._list(", image_{p}", values),
-            "used_images": self._list(", CASE WHEN o.used > 0 THEN o.new_{p} END", values),
-            "set_images": self._list(", image_{p} = CASE WHEN o.used > 0 THEN o.new_{p} ELSE o.was_{p} END", values),
+            "key_names": self._bare("key_{p}", keys),
+            "settled_now": self._list(", CASE WHEN o.used > 0 THEN o.new_{p} ELSE o.was_{p} END", values),
+            "set_images": self._list(", image_{p} = excluded.image_{p}", values),
         }
 
     def _tick_lists(self, *, several: bool) -> dict[str, str]:

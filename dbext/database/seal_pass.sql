@@ -88,11 +88,10 @@ walks AS (
     FROM crowd AS c
 ),
 starts AS (
-    SELECT w.entry, CASE WHEN a.frozen OR a.place IS NOT NULL AND a.type_no IS NULL THEN w.before
+    SELECT c.entry, CASE WHEN a.frozen OR a.place IS NOT NULL AND a.type_no IS NULL THEN CASE WHEN c.op IN ('U', 'D') THEN ROW(${olds_c})::text ELSE '' END
         WHEN a.present THEN ROW(${images_a})::text ELSE '' END AS image
-    FROM walks AS w JOIN crowd AS c ON c.number = w.number AND c.entry = w.entry
-    LEFT JOIN LATERAL (SELECT a.ctid AS place, a.* FROM ${admission} AS a WHERE ${same_key_ac} OFFSET 0) AS a ON true
-    WHERE w.number = w.entry
+    FROM crowd AS c LEFT JOIN LATERAL (SELECT a.ctid AS place, a.* FROM ${admission} AS a WHERE ${same_key_ac} OFFSET 0) AS a ON true
+    WHERE c.number = c.entry
 ),
 broken AS (
     SELECT w.entry FROM (
@@ -146,15 +145,11 @@ changed_images AS (
     INSERT INTO ${change} (tick, baseline, old_present, new_present${change_columns})
     SELECT d.tick, d.baseline, ${settled_present}, d.present${kept_d}${settled_images}${news_d} FROM decided AS d WHERE d.admitted
 ),
-first_seen AS (
-    INSERT INTO ${admission} (type_no, slots, first_tick, frozen, present${admission_columns})
-    SELECT o.type_no, o.slots + o.used, o.first_tick, o.ignored, o.used > 0 AND o.present${kept_o}${used_images}
-    FROM outcomes AS o WHERE o.place IS NULL
-),
 moved AS (
-    UPDATE ${admission} AS a SET slots = o.slots + o.used, frozen = o.frozen OR o.ignored,
-        present = CASE WHEN o.used > 0 THEN o.present ELSE o.was_present END${set_images}
-    FROM outcomes AS o WHERE a.ctid = o.place AND (o.used > 0 OR o.ignored AND NOT o.frozen)
+    INSERT INTO ${admission} AS a (type_no, slots, first_tick, frozen, present${admission_columns})
+    SELECT o.type_no, o.slots + o.used, o.first_tick, o.frozen OR o.ignored, CASE WHEN o.used > 0 THEN o.present ELSE o.was_present END${kept_o}${settled_now}
+    FROM outcomes AS o WHERE o.place IS NULL OR o.used > 0 OR o.ignored AND NOT o.frozen
+    ON CONFLICT (${key_names}) DO UPDATE SET slots = excluded.slots, frozen = excluded.frozen, present = excluded.present${set_images}
 )
 SELECT (SELECT count(*) FROM taken) AS taken,
     (SELECT count(*) FROM taken AS t WHERE t.mutated_at <= (SELECT $3::timestamptz)) AS late,
