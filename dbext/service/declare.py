@@ -20,7 +20,7 @@ from dbext.query.planner import plan
 from dbext.service.budget import require_fits
 from dbext.service.draft import Draft, draft
 from dbext.service.explain import candidate_rows
-from dbext.service.grouping import group_columns, groups_to_json
+from dbext.service.grouping import columns_to_json, group_columns, groups_to_json
 from dbext.service.numbers import plain, rounded_down, rounded_up
 
 MAX_NAME_BYTES = 48
@@ -86,6 +86,7 @@ def _content(drafted: Draft, made: Plan, groups: Sequence[GroupColumn]) -> dict[
     return {
         "plan": made.to_json(),
         "declaration": drafted.declaration.to_json(),
+        "columns": columns_to_json([one for one in drafted.columns if one.position in drafted.positions]),
         "groups": groups_to_json(groups),
         "measure": made.measure.value,
         "kind": made.kind,

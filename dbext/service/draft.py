@@ -35,6 +35,11 @@ class Draft:
     request: Request
 
     @property
+    def positions(self) -> frozenset[int]:
+        """Positions of the columns that the declaration reads."""
+        return columns_of(self.declaration.predicate) | {one.column.position for one in self.declaration.group_by}
+
+    @property
     def group_columns(self) -> tuple[Column, ...]:
         """The columns grouped by."""
         return tuple(one.column for one in self.declaration.group_by)

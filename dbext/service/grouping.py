@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from dbext.database import release_table, releases
@@ -23,12 +24,22 @@ def group_columns(session: Session, table: TrackedTable, columns: Sequence[Colum
     return tuple(GroupColumn(one, release_table.label(one.name, measure), collations.get(one.name)) for one in columns)
 
 
+def columns_to_json(columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Return columns as they are when a release is declared: what its statements are composed of must not change while it lives."""
+    return [{**asdict(column), "operators": dict(column.operators)} for column in columns]
+
+
+def columns_from_json(data: Sequence[dict[str, Any]]) -> tuple[Column, ...]:
+    """Rebuild kept columns."""
+    return tuple(Column(**{**one, "enum_labels": tuple(one["enum_labels"])}) for one in data)
+
+
 def groups_to_json(groups: Sequence[GroupColumn]) -> list[dict[str, Any]]:
     """Return what must not change while a release lives: labels and collations, by column position."""
     return [{"position": one.column.position, "label": one.label, "collation": one.collation} for one in groups]
 
 
 def groups_from_json(data: Sequence[dict[str, Any]], columns: Sequence[Column]) -> tuple[GroupColumn, ...]:
-    """Bind kept groups to the tracked columns as they are now: a column may have been renamed."""
+    """Rebuild kept groups over kept columns."""
     by_position = {column.position: column for column in columns}
     return tuple(GroupColumn(by_position[one["position"]], one["label"], one["collation"]) for one in data)

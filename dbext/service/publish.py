@@ -16,7 +16,7 @@ from dbext.mechanisms.protocol import Node
 from dbext.mechanisms.sampling import draw
 from dbext.query.declaration import declaration_from_json
 from dbext.query.plan import Plan, plan_from_json
-from dbext.service.grouping import groups_from_json
+from dbext.service.grouping import columns_from_json, groups_from_json
 from dbext.service.published import published_so_far
 
 #: Values drawn and stored at once while catching up: bounds memory, whatever was missed.
@@ -46,7 +46,7 @@ def publish_release(session: Session, *, release_id: int) -> int:
     table = catalog.tracked_table(session, release.table_id)
     if release.state != "active" or release.next_end is None or release.next_end > table.sealed_tick:
         return 0
-    due = _due(session, release, table)
+    due = _due(release, table)
     periods = list(_periods(due.plan, release.next_period, table.sealed_tick))
     drawn: list[Node] = []
     for batch in _batches(periods, max(1, VALUES_AT_ONCE // due.cells)):
@@ -55,8 +55,8 @@ def publish_release(session: Session, *, release_id: int) -> int:
     return len(periods)
 
 
-def _due(session: Session, release: Release, table: TrackedTable) -> Due:
-    columns = catalog.columns(session, release.table_id, gone=True)
+def _due(release: Release, table: TrackedTable) -> Due:
+    columns = columns_from_json(release.content["columns"])
     declaration = declaration_from_json(release.content["declaration"], columns)
     plan = plan_from_json(release.content["plan"])
     groups = groups_from_json(release.content["groups"], columns)

@@ -13,14 +13,11 @@ def refused(connection, sqlstate, sql, params=None):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("epsilon", ["0", "-1", "'NaN'", "'Infinity'", "1001", "0.0000000000001", "NULL"])
-def test_epsilon_outside_its_range_is_refused(cases, epsilon):
-    refused(cases.session, "DP001", f"SELECT dp_set_budget('cases', epsilon => {epsilon})")
-
-
-@pytest.mark.parametrize("delta", ["1", "-0.1", "2", "'NaN'"])
-def test_delta_outside_its_range_is_refused(cases, delta):
-    refused(cases.session, "DP001", f"SELECT dp_set_budget('cases', epsilon => 1, delta => {delta})")
+def test_epsilon_and_delta_outside_their_ranges_are_refused(cases):
+    for epsilon in ("0", "-1", "'NaN'", "'Infinity'", "1001", "0.0000000000001", "NULL"):
+        refused(cases.session, "DP001", f"SELECT dp_set_budget('cases', epsilon => {epsilon})")
+    for delta in ("1", "-0.1", "2", "'NaN'"):
+        refused(cases.session, "DP001", f"SELECT dp_set_budget('cases', epsilon => 1, delta => {delta})")
 
 
 def test_a_table_that_is_not_tracked_has_no_budget(database):
@@ -96,11 +93,13 @@ def test_a_table_that_spent_from_a_shared_budget_stays(shared):
     shared.session.execute("SELECT dp_set_budget('cases', epsilon => 8, budget => 'alone')")
 
 
-@pytest.mark.parametrize("change", ["UPDATE dbext_private.ledger SET epsilon = 0", "DELETE FROM dbext_private.ledger", "TRUNCATE dbext_private.ledger"])
-def test_the_ledger_is_append_only(ready, change):
-    refused(ready.session, "DP005", change)
+def test_the_ledger_is_append_only(ready):
+    changes = "UPDATE dbext_private.ledger SET epsilon = 0", "DELETE FROM dbext_private.ledger", "TRUNCATE dbext_private.ledger"
+    for change in changes:
+        refused(ready.session, "DP005", change)
     ready.session.execute("SET ROLE dbext_owner")
-    refused(ready.session, "42501", change)
+    for change in changes:
+        refused(ready.session, "42501", change)
 
 
 def test_raising_a_constraint_beyond_the_budget_is_refused(ready):
