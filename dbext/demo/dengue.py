@@ -140,6 +140,7 @@ RULES = (
         name="imported",
         applies_to="imported",
         matches=lambda image: bool(image["imported"]),
+        max_mutations=3,
         active_within_days=28,
         leaves_at_limit=True,
         reason="a traveller's case is followed for 28 days, then it leaves the statistics",

@@ -1,7 +1,7 @@
 // Draws every chart of the page at the width it has, and again when the window changes its width.
 "use strict";
 const specifications = JSON.parse(document.getElementById("charts").textContent);
-const SIDES = 96; // room for the vertical axis, in pixels
+const SIDES = 76; // room for the vertical axis, in pixels
 
 function draw() {
   for (const [name, specification] of Object.entries(specifications)) {

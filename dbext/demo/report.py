@@ -42,6 +42,7 @@ def page(story: Story, javascript: vega.Library | None) -> str:
         budget=_budget(story),
         question_words=escape(scenario.question.words),
         question_sql=escape(statements.ask(scenario, scenario.question)),
+        left_before=f"{story.left_before:.4g}",
         question=_answers(story),
         refusal=escape(story.refusal),
         steps=_steps(story),
@@ -57,7 +58,7 @@ def difference(story: Story) -> str:
         return "The constraints changed nothing here: every exact figure is the same with and without them."
     return (
         f"In {differing:,} of the {figures:,} figures the constraints change the exact value: changes beyond an entry's limit do not "
-        f"count. The dashed lines are what the releases estimate, with the constraints applied. Against all changes, "
+        f"count. The exact series shown have the constraints applied, as the releases do; without them, "
         f"{story.coverage.raw / figures:.1%} of the intervals contain the exact value."
     )
 
@@ -92,16 +93,18 @@ def _tiles(story: Story) -> list[tuple[str, str]]:
 
 def _section(story: Story, result: Result, *, still: bool) -> str:
     statistic = result.statistic
-    facts = "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in result.facts.items())
-    coverage = f"{result.coverage.admitted:,} of {result.coverage.figures:,} ({result.coverage.share:.1%})"
-    facts += f"<div><dt>95% intervals that contain the exact value</dt><dd>{coverage}</dd></div>"
+    facts = dict(result.facts)
+    last = {label: facts.pop(label) for label in list(facts)[-1:]}
+    covered = f"{result.coverage.admitted:,} of {result.coverage.figures:,} ({result.coverage.share:.1%})"
+    facts |= {"95% intervals that contain the exact value": covered, **last}
+    listed = "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in facts.items())
     picture = _still(story, result) if still else ""
     meaning = f"{statistic.meaning[0].upper()}{statistic.meaning[1:]}; measure <code>{escape(statistic.measure)}</code>."
     return f"""<section class="release">
 <h2>{escape(statistic.title)} <code class="name">dp_release.{escape(statistic.name)}</code></h2>
 <p>{meaning}{"" if still else _hint(result)}</p>
 <div class="chart" id="chart-{escape(statistic.name)}">{picture}</div>
-<dl>{facts}</dl>
+<dl>{listed}</dl>
 <details><summary>Declaration</summary><pre>{escape(statements.create_release(statistic))}</pre></details>
 </section>"""
 
@@ -144,7 +147,7 @@ def _budget(story: Story) -> str:
 
 
 def _answers(story: Story) -> str:
-    columns = ("answer", "95% interval", "ε spent", "time")
+    columns = ("answer", "95% interval", "ε left after it", "time")
     head = "<tr><th>asked</th>" + "".join(f'<th class="number">{column}</th>' for column in columns) + "</tr>"
     rows = "".join(_answer_row(word, asked) for word, asked in zip(("first time", "again"), story.asked, strict=False))
     exact = f"<p>Exact (demo only): {story.exact_answer:,}. The second time, the stored answer is returned: the same number, free.</p>"
@@ -155,7 +158,7 @@ def _answer_row(word: str, asked: Asked) -> str:
     cells = (
         f"{asked.value:,.0f}",
         f"{asked.lower:,.0f} to {asked.upper:,.0f}",
-        f"{asked.epsilon_spent:.4g}",
+        f"{asked.left:.4g}",
         f"{asked.seconds * 1000:.0f} ms",
     )
     return f"<tr><td>{word}</td>" + "".join(f'<td class="number">{cell}</td>' for cell in cells) + "</tr>"

@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 
 from dbext.demo import dengue, exact, prepare, report, statements, tickets, vega
 from dbext.demo.clock import set_clock
-from dbext.demo.plans import plan_facts, read_budget
+from dbext.demo.plans import in_a_line, plan_facts, read_budget
 from dbext.demo.replay import replay
 from dbext.demo.results import read_results
 from dbext.demo.scenario import Scenario
@@ -100,12 +100,9 @@ def declare_releases(connection: psycopg.Connection, story: Story, teller: Telle
     """Declare the releases and show the plan that each got."""
     teller.heading("Declare four releases; each reserves its lifetime loss at once")
     for statistic in story.scenario.statistics:
-        teller.statement(statements.create_release(statistic))
         prepare.create_release(connection, statistic)
-        story.facts[statistic.name] = plan_facts(connection, statistic)
-    facts = list(story.facts.values())
-    columns = ("release", *facts[0])
-    teller.table("Plans", columns, [(name, *one.values()) for name, one in story.facts.items()], text_columns=3)
+        story.facts[statistic.name] = facts = plan_facts(connection, statistic)
+        teller.statement(statements.create_release(statistic), in_a_line(facts))
 
 
 def replay_year(connection: psycopg.Connection, story: Story, teller: Teller) -> None:
@@ -143,9 +140,11 @@ def ask_twice(connection: psycopg.Connection, story: Story, teller: Teller) -> N
     story.exact_answer = exact.question_answer(scenario, exact.all_steps(scenario, admitted=True))
     teller.say(question.words)
     teller.statement(statements.ask(scenario, question))
+    story.left_before = read_budget(connection, scenario).left
+    teller.say(f"Left of the budget before: epsilon {story.left_before:.4g}.")
     story.asked = [_ask(connection, story) for _ in range(2)]
     rows = [_asked_cells(word, asked) for word, asked in zip(("first time", "again"), story.asked, strict=True)]
-    teller.table("Answers", ("asked", "answer", "95% interval", "epsilon spent", "remembered", "time"), rows)
+    teller.table("Answers", ("asked", "answer", "95% interval", "remembered", "epsilon left after it", "time"), rows)
     teller.say(f"Exact (demo only): {story.exact_answer:,}.")
 
 
@@ -156,7 +155,8 @@ def _ask(connection: psycopg.Connection, story: Story) -> Asked:
     seconds = time.perf_counter() - started
     if row is None:
         raise psycopg.DataError("the question got no answer")
-    return Asked(row["value"], row["lower_95"], row["upper_95"], float(row["epsilon"]), row["remembered"], seconds)
+    left = read_budget(connection, story.scenario).left
+    return Asked(row["value"], row["lower_95"], row["upper_95"], left, row["remembered"], seconds)
 
 
 def _asked_cells(word: str, asked: Asked) -> tuple[str, ...]:
@@ -164,8 +164,8 @@ def _asked_cells(word: str, asked: Asked) -> tuple[str, ...]:
         word,
         f"{asked.value:,.0f}",
         f"{asked.lower:,.0f} to {asked.upper:,.0f}",
-        f"{asked.epsilon_spent:.4g}",
         "yes" if asked.remembered else "no",
+        f"{asked.left:.4g}",
         f"{asked.seconds * 1000:.0f} ms",
     )
 

@@ -11,12 +11,12 @@ from dbext.demo.scenario import Rule, Scenario
 
 @dataclass(frozen=True)
 class Asked:
-    """One answer of the database to a question, and how long it took (seconds)."""
+    """One answer of the database to a question, what was left of the budget after it (epsilon), and how long it took (seconds)."""
 
     value: float
     lower: float
     upper: float
-    epsilon_spent: float
+    left: float
     remembered: bool
     seconds: float
 
@@ -51,6 +51,7 @@ class Story:
     facts: dict[str, dict[str, str]] = field(default_factory=dict)
     timing: Timing = field(default_factory=Timing)
     results: list[Result] = field(default_factory=list)
+    left_before: float = 0.0
     asked: list[Asked] = field(default_factory=list)
     exact_answer: int = 0
     refusal: str = ""

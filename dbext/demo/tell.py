@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -45,7 +46,7 @@ class Teller:
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: int = 1) -> None:
         """Print a table; the first `text_columns` columns are text, the others numbers."""
-        table = Table(title=Text(title), title_justify="left", header_style="bold", title_style="bold")
+        table = Table(title=Text(title), title_justify="left", title_style="bold", header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
         for place, column in enumerate(columns):
             table.add_column(Text(column), justify="left" if place < text_columns else "right", overflow="fold")
         for row in rows:

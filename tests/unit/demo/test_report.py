@@ -37,7 +37,7 @@ def made_up_story():
         protected=f"one row of tickets {HOSTILE}",
         timing=Timing(1, 2, 0.1, 1000, 60),
         results=results,
-        asked=[Asked(10, 5, 15, 0.3, False, 0.01), Asked(10, 5, 15, 0, True, 0.001)],
+        asked=[Asked(10, 5, 15, 0.4, False, 0.01), Asked(10, 5, 15, 0.4, True, 0.001)],
         exact_answer=11,
         refusal=f"ERROR: {HOSTILE}",
         budget=Budget(2, 1.5, 0.1, 0.4, (Spending(HOSTILE, 0.9, 0.5),)),
