@@ -39,9 +39,26 @@ class GroupColumn:
         """The join condition with the frozen key `k`; equality is the type's own."""
         return f"{self.image(image)} {self.column.operators['=']} k.g{place}{self.collate}"
 
-    def key(self, place: int) -> str:
-        """The frozen key's value as the column's type."""
-        return f"(k.key_values[{place}])::{self.column.literal_type} AS g{place}"
+    def defined(self, place: int) -> str:
+        """The key as a column g<place> of a column definition list."""
+        return f"g{place} {self.column.literal_type}{self.collate}"
+
+
+def keys_sql(groups: Sequence[GroupColumn]) -> str:
+    """Return the query for the frozen keys of release $1: cell, g1, g2, ... in the columns' own types.
+
+    Texts become values through JSON, which calls the types' input functions. A cast could call a function that a type's owner wrote, with
+    the rights of dbext_owner.
+    """
+    if not groups:
+        return "SELECT f.cell FROM dbext_private.release_key AS f WHERE f.release_id = $1::integer"
+    places = range(1, len(groups) + 1)
+    fields = ", ".join(f"'g{place}', f.key_values[{place}]" for place in places)
+    defined = ", ".join(group.defined(place) for place, group in zip(places, groups, strict=True))
+    return (
+        f"SELECT r.* FROM jsonb_to_recordset((SELECT jsonb_agg(jsonb_build_object('cell', f.cell, {fields})) "
+        f"FROM dbext_private.release_key AS f WHERE f.release_id = $1::integer)) AS r(cell integer, {defined})"
+    )
 
 
 def satisfies(predicate: Predicate | None, image: str) -> str:
@@ -70,7 +87,6 @@ def tick_sums_sql(table_id: int, measure: Measure, predicate: Predicate | None, 
     Parameters: release, last tick that is summed already, last tick to sum, and the tick that stands for all before it (so that a
     statistic since the beginning has one row for its whole past). One row per tick that has an effect, cells in order.
     """
-    keys = ", ".join(["k.cell", *(group.key(place) for place, group in enumerate(groups, 1))])
     branches = " UNION ALL ".join(
         f"SELECT greatest(c.tick, $4::bigint) AS tick, k.cell, {sign}count(*) AS total FROM {private('change', table_id)} AS c "
         f"JOIN keys AS k ON {_joined(groups, image)} WHERE c.tick > $2::bigint AND c.tick <= $3::bigint AND {condition} GROUP BY 1, 2"
@@ -78,7 +94,7 @@ def tick_sums_sql(table_id: int, measure: Measure, predicate: Predicate | None, 
     )
     return (
         "INSERT INTO dbext_private.tick_sum (release_id, tick, sums) "
-        f"WITH keys AS MATERIALIZED (SELECT {keys} FROM dbext_private.release_key AS k WHERE k.release_id = $1::integer), "
+        f"WITH keys AS MATERIALIZED ({keys_sql(groups)}), "
         f"effect AS ({branches}), "
         "total AS (SELECT e.tick, e.cell, sum(e.total)::bigint AS total FROM effect AS e GROUP BY e.tick, e.cell) "
         "SELECT $1::integer, t.tick, array_agg(coalesce(s.total, 0) ORDER BY k.cell) "

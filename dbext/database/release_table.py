@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbext.database.effects import GroupColumn
+from dbext.database.effects import GroupColumn, keys_sql
 from dbext.database.identifiers import qualified, quote_ident, quote_literal
 from dbext.database.session import DatabaseError, Session
 from dbext.errors import NotSupported
@@ -125,7 +125,7 @@ def rows_sql(made: ReleaseTable) -> str:
     Parameters: release, table number, period numbers, first and last tick of their windows (NULL: from the beginning), values (cells of the
     first period, then of the second, ...), number of cells, standard errors, half widths.
     """
-    keys = "".join(f"(k.key_values[{place}])::{one.column.literal_type}, " for place, one in enumerate(made.groups, 1))
+    keys = "".join(f"k.g{place}, " for place in range(1, len(made.groups) + 1))
     return (
         f"INSERT INTO {made.table} (window_end, window_start, {made.group_list}{made.value}, "
         "std_error, lower_95, upper_95, release_no, status) "
@@ -136,7 +136,7 @@ def rows_sql(made: ReleaseTable) -> str:
         "AND (e.through_tick IS NULL OR e.through_tick > coalesce(p.first, p.last - 1))) THEN 'capture_gap' ELSE 'ok' END AS status "
         "FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $8::double precision[], $9::double precision[]) WITH ORDINALITY "
         "AS p(period, first, last, std_error, half_width, place), dbext_private.tracked_table AS t WHERE t.table_id = $2::integer) AS w "
-        "CROSS JOIN dbext_private.release_key AS k "
+        f"CROSS JOIN ({keys_sql(made.groups)}) AS k "
         "CROSS JOIN LATERAL (SELECT (($6::bigint[])[(w.place - 1) * $7::bigint + k.cell]) AS value) AS v "
-        "WHERE k.release_id = $1::integer ORDER BY w.place, k.cell"
+        "ORDER BY w.place, k.cell"
     )

@@ -90,24 +90,27 @@ def freeze_keys(session: Session, release_id: int, keys: Sequence[Sequence[str]]
     session.execute(SQL["add_keys"], release_id, flat, width, len(keys))
 
 
-def distinct_keys(session: Session, groups: Sequence[GroupColumn], rows: Sequence[Sequence[str | None]]) -> list[list[str]]:
-    """Return keys as their columns' types write them, each once under the types' own equality, in order of first appearance.
+def distinct_keys(
+    session: Session, groups: Sequence[GroupColumn], rows: Sequence[Sequence[str | None]], *, ordered: bool = False
+) -> list[list[str]]:
+    """Return keys as their columns' types write them, each once under the types' own equality: in order of appearance, or of value.
 
+    Texts become values and texts again through the types' input and output functions, never through a cast (see `keys_sql`).
     Raises BadArgument if a key is NULL, is not a value of its column's type, or if there are none or too many.
     """
     if any(value is None for row in rows for value in row):
         raise BadArgument("a group key is NULL: NULL is equal to nothing, so that its group could hold no entry")
-    selected = ", ".join(f"u.v{i}::{group.column.literal_type}{group.collate} AS g{i}" for i, group in enumerate(groups, 1))
-    names = ", ".join(f"g{i}" for i in range(1, len(groups) + 1))
-    unnested = ", ".join(f"${i}::text[]" for i in range(1, len(groups) + 1))
-    values = ", ".join(f"v{i}" for i in range(1, len(groups) + 1))
+    places = range(1, len(groups) + 1)
+    names = ", ".join(f"t.g{place}" for place in places)
+    texts = ", ".join(f"format('%s', d.g{place})" for place in places)
+    defined = ", ".join(group.defined(place) for place, group in zip(places, groups, strict=True))
     sql = (
-        f"SELECT ARRAY[{', '.join(f'd.g{i}::text' for i in range(1, len(groups) + 1))}] AS key FROM ("
-        f"SELECT DISTINCT ON ({names}) {names}, n FROM ("
-        f"SELECT {selected}, u.n FROM unnest({unnested}) WITH ORDINALITY AS u({values}, n)) AS typed ORDER BY {names}, n) AS d ORDER BY d.n"
+        f"SELECT ARRAY[{texts}] AS key FROM (SELECT DISTINCT ON ({names}) t.* "
+        f"FROM jsonb_to_recordset($1::jsonb) AS t(n integer, {defined}) ORDER BY {names}, t.n) AS d ORDER BY {names.replace('t.', 'd.') if ordered else 'd.n'}"
     )
+    values = [{"n": n, **{f"g{place}": value for place, value in zip(places, row, strict=True)}} for n, row in enumerate(rows)]
     try:
-        found = session.fetch(sql, *[[row[place] for row in rows] for place in range(len(groups))])
+        found = session.fetch(sql, json.dumps(values))
     except DatabaseError as fault:
         if fault.sqlstate.startswith("22"):
             raise BadArgument("a group key is not a value of its column's type") from fault
@@ -128,10 +131,8 @@ def public_keys(session: Session, group: GroupColumn, schema: str | None, table:
     mark = marks[0]
     source = f"{quote_ident(mark['schema_name'])}.{quote_ident(mark['table_name'])}"
     value = f"s.{quote_ident(mark['column_name'])}"
-    rows = session.fetch(
-        f"SELECT {value}::text AS value FROM {source} AS s WHERE {value} IS NOT NULL GROUP BY {value} ORDER BY {value} LIMIT {MAX_CELLS + 1}"
-    )
-    return distinct_keys(session, [group], [[row["value"]] for row in rows])
+    rows = session.fetch(f"SELECT DISTINCT format('%s', {value}) AS value FROM {source} AS s WHERE {value} IS NOT NULL LIMIT {MAX_CELLS + 1}")
+    return distinct_keys(session, [group], [[row["value"]] for row in rows], ordered=True)
 
 
 def _checked(keys: list[list[str]]) -> list[list[str]]:

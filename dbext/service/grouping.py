@@ -16,10 +16,10 @@ from dbext.query.column import Column
 
 
 def group_columns(session: Session, table: TrackedTable, columns: Sequence[Column], measure: Measure) -> tuple[GroupColumn, ...]:
-    """Return the columns with their labels in the release table and their collations; NotSupported for a type without equality."""
+    """Return the columns with their labels in the release table and their collations; NotSupported for a type without a default order."""
     for column in columns:
-        if "=" not in column.operators:
-            raise NotSupported(f"column {column.name} has a type without equality and cannot be grouped by")
+        if not {"=", "<"} <= column.operators.keys():
+            raise NotSupported(f"column {column.name} has a type without a default order and cannot be grouped by")
     collations = releases.collations(session, table.table_id, columns) if columns else {}
     return tuple(GroupColumn(one, release_table.label(one.name, measure), collations.get(one.name)) for one in columns)
 

@@ -79,10 +79,11 @@ DECLARE
     canonical text;
 BEGIN
     PERFORM set_config('timezone', zone, true);
-    EXECUTE format('SELECT ($1::%s)::text', format_type(literal_type, NULL)) INTO canonical USING literal;
+    -- A quoted constant goes through the type's input function; a cast of a text could call a function that the type's owner wrote.
+    EXECUTE format('SELECT format(''%%s'', %L::%s)', literal, format_type(literal_type, NULL)) INTO canonical;
     RETURN canonical;
-EXCEPTION WHEN data_exception OR invalid_text_representation OR undefined_object OR feature_not_supported THEN
+EXCEPTION WHEN OTHERS THEN
     RETURN NULL;
 END $$;
 COMMENT ON FUNCTION dbext_private.canonical_literal(text, regtype, text) IS
-    'The text of a literal as its type writes it, dates without a zone read in the given one; NULL when the type refuses it. Built-in types only: the caller sees to that.';
+    'The text of a literal as its type writes it, dates without a zone read in the given one; NULL when the type refuses it.';
