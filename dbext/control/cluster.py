@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dbext.control.extension import files, write_files
-from dbext.control.packages import server_folder
+from dbext.control.packages import IN_USE, server_folder
 from dbext.control.postgres import Installation, usable_installation
 from dbext.control.state import locked, readable_umask, server_account, state_folder
 from dbext.control.tree import relocate
@@ -99,7 +99,11 @@ class Cluster:
         embedded = self.installation.python_version
         if embedded not in (None, sys.version_info[:2]):
             raise NotSupported(f"PL/Python embeds Python {embedded[0]}.{embedded[1]}, but this is Python {sys.version.split()[0]}")
-        contents = files(str(server_folder()), self.second_session)
+        packages = server_folder()
+        link = self.folder / IN_USE
+        link.unlink(missing_ok=True)
+        link.symlink_to(packages)
+        contents = files(str(packages), self.second_session)
         write_files(self.installation.extension_folder, contents)
 
     def start(self) -> None:

@@ -97,8 +97,13 @@ def environment_for(python: Path, *extras: str) -> Path:
             make(python, folder)
             install_into(folder, _requirements(folder, project, extras))
         (folder / COMPLETE).touch()
-        keep_newest(state_folder().glob("venv-*"), KEPT, lambda one: one / COMPLETE)
+        keep_newest(state_folder().glob("venv-*"), KEPT, COMPLETE, environments_in_use())
     return folder / "bin" / "python"
+
+
+def environments_in_use() -> set[Path]:
+    """Return the environments that the folders made for servers have links into."""
+    return {parent for link in state_folder().glob("server/*/numpy") for parent in link.resolve().parents}
 
 
 def is_complete(folder: Path) -> bool:

@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 import sysconfig
-from collections.abc import Callable, Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 from dbext.control.state import locked, readable_umask, state_folder
@@ -22,8 +22,10 @@ SERVER_PACKAGES = ("numpy", "numpy.libs", "sqlglot")
 SERVER_REQUIREMENTS = ("numpy>=1.26,<3", "sqlglot==30.30.0")
 #: What is copied from the package: code and the named statements.
 COPIED_SUFFIXES = (".py", ".sql")
-#: Folders of older sources that are kept.
-KEPT = 8
+#: Folders of older sources that are kept, besides those that clusters use.
+KEPT = 16
+#: Name of the link by which a cluster says which folder it uses.
+IN_USE = "packages-in-use"
 
 
 def package_folder() -> Path:
@@ -57,7 +59,7 @@ def server_folder(site_packages: Path | None = None) -> Path:
         if not (parent / name).exists():
             _fill(parent / f".{name}.{os.getpid()}", package, site, parent / name)
         os.utime(parent / name)
-        keep_newest(parent.glob("[!.]*"), KEPT)
+        keep_newest(parent.glob("[!.]*"), KEPT, in_use={link.resolve() for link in state_folder().glob(f"cluster-*/{IN_USE}")})
     return parent / name
 
 
@@ -84,8 +86,9 @@ def compile_folder(folder: Path, final: Path | None = None) -> None:
     compileall.compile_dir(folder, ddir=str(final or folder), quiet=1, workers=1)
 
 
-def keep_newest(folders: Iterable[Path], count: int, mark: Callable[[Path], Path] = lambda folder: folder) -> None:
-    """Remove all but the `count` folders whose mark was touched last. A server that still runs has imported what it needs."""
-    ordered = sorted((one for one in folders if mark(one).exists()), key=lambda one: -mark(one).stat().st_mtime)
+def keep_newest(folders: Iterable[Path], count: int, mark: str = ".", in_use: Container[Path] = ()) -> None:
+    """Remove all but the `count` folders whose file `mark` was touched last, and those in use."""
+    ordered = sorted((one for one in folders if (one / mark).exists()), key=lambda one: -(one / mark).stat().st_mtime)
     for folder in ordered[count:]:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.resolve() not in in_use:
+            shutil.rmtree(folder, ignore_errors=True)

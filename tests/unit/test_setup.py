@@ -212,12 +212,12 @@ def test_the_server_folder_follows_the_sources(tmp_path, monkeypatch):
     assert first.exists()
 
 
-def test_only_the_newest_folders_are_kept(tmp_path):
+def test_only_the_newest_folders_and_those_in_use_are_kept(tmp_path):
     for age in range(5):
         (tmp_path / str(age)).mkdir()
         os.utime(tmp_path / str(age), (time.time() - age, time.time() - age))
-    packages.keep_newest(tmp_path.iterdir(), 2)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
+    packages.keep_newest(tmp_path.iterdir(), 2, in_use={tmp_path / "3"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "3"]
 
 
 def test_set_up_reports_a_failing_step(tmp_path, monkeypatch, capfd):
