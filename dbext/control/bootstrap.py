@@ -18,7 +18,7 @@ from dbext.control.cluster import remove_leftovers
 from dbext.control.packages import package_folder
 from dbext.control.state import server_account, state_folder
 from dbext.control.steps import print_error, remark, step
-from dbext.errors import DbextError, NotSupported
+from dbext.errors import DbextError, NotPermitted, NotSupported
 
 #: What set-up, tests and demos put into the state folder; nothing else in it is ever removed.
 MADE_HERE = ("venv-*", "server", "*.lock", "downloads", "demo-report.html")
@@ -99,9 +99,11 @@ def ensure_environments(python: Path) -> None:
 
 
 def clean() -> int:
-    """Remove what set-up and runs have made outside the checkout, except clusters that still run."""
+    """Remove what set-up and runs have made outside the checkout; refused while a server still runs from it."""
     folder = state_folder()
     remove_leftovers()
+    if running := [path.name for path in folder.glob("cluster-*")]:
+        raise NotPermitted(f"a private server still runs in {folder}: {', '.join(running)}", hint="Stop the demo or test run that uses it.")
     for path in (path for pattern in MADE_HERE for path in folder.glob(pattern)):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     remaining = [path.name for path in folder.iterdir()]

@@ -185,6 +185,16 @@ def test_cleaning_removes_only_what_was_made(tmp_path, monkeypatch):
     assert [path.name for path in folder.iterdir()] == ["precious"]
 
 
+def test_nothing_is_cleaned_under_a_running_server(tmp_path, monkeypatch):
+    monkeypatch.setenv("DBEXT_HOME", str(tmp_path / "state"))
+    folder = state.state_folder()
+    (folder / f"cluster-{os.getpid()}-demo-x").mkdir()
+    (folder / "venv-1").mkdir()
+    with pytest.raises(NotPermitted, match="still runs"):
+        bootstrap.clean()
+    assert (folder / "venv-1").exists()
+
+
 def test_a_relocated_tree_links_all_but_our_own_files(machine, tmp_path):
     root = machine(16)
     (root / "share" / "extension" / "dbext.control").touch()
