@@ -21,7 +21,7 @@ from dbext.mechanisms.protocol import Node, check_period
 from dbext.mechanisms.toeplitz import answer_weights, encoder_row
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.pattern import Filter, Pattern, Single, Windows
+from dbext.privacy.pattern import Filter, Pattern, Several, Single, Windows
 from dbext.privacy.profile import Profile, Reach
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class SquareRoot:
     def patterns(self) -> tuple[Pattern, ...]:
         """Return the leaves."""
         periods = Windows(self.grid, None, 1, 0, self.horizon)
-        return (Single(None, self.grid.end(0)), periods) if self.baseline else (periods,)
+        return (Several((Single(None, self.grid.end(0)), periods)) if self.baseline else periods,)
 
     def profile(self, measure: Measure, grouped: bool, limits: Reach) -> Profile:  # noqa: FBT001 a property of the release
         """Return the joint sensitivity of all rows; one change costs the column norm^2 of the whole numbers, exactly."""

@@ -16,6 +16,7 @@ from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from dbext.privacy.pico import PICOS, picos_up
+from dbext.privacy.repeated_laplace import repeated_laplace_epsilon
 from tests.unit.vectors.registry import runner
 from tests.unit.vectors.runners_accounting import exact
 
@@ -66,8 +67,7 @@ def _(inputs):
 
 @runner("pld_8fold_discrete_laplace_param0.25")
 def _(inputs):
-    assert inputs["sensitivity"] == 1
-    return comparison.repeated_response_epsilon(inputs["parameter"], inputs["n"], float(inputs["delta"]))
+    return repeated_laplace_epsilon(float(inputs["delta"]), inputs["parameter"], inputs["sensitivity"], inputs["n"])
 
 
 @runner("discrete_laplace_variance")
