@@ -15,6 +15,8 @@ from hypothesis import settings
 
 from dbext.control.cluster import SUPERUSER, Cluster
 
+# Linear algebra on all cores loses far more to waiting than it gains wherever the cores are shared; numpy is not loaded yet.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
