@@ -27,7 +27,12 @@ class ImageColumn:
 
 
 class PassSql:
-    """Statements of a seal pass for a table with these columns."""
+    """Statements of a seal pass for a table with these columns.
+
+    They run in dbext_private.execute_pass, which gives all of them the same parameters: $1 previous snapshot, $2 snapshot, $3 previous
+    boundary, $4 boundary, $5 boundaries that end the ticks, $6 previous tick, $7 last tick, $8 number of this seal, $9 first tick of the
+    table, $10 its number, $11 and $12 what `left_behind` found.
+    """
 
     def __init__(self, table_id: int, columns: Sequence[ImageColumn]):
         self.table_id = table_id
@@ -38,24 +43,25 @@ class PassSql:
         self._names |= {name: self._fill(name) for name in ("new_rows", "earlier_left")}
 
     def left_behind(self) -> str:
-        """Parameters: boundary, snapshot."""
+        """Return the query for what must stay behind: `floor` and `truncation`, and whether a truncation is to be taken."""
         return self._fill("left_behind")
 
     def defer(self) -> str:
-        """Parameters: the four of the condition, floor, first truncation left behind."""
+        """Return the statement that sets rows aside."""
         return self._fill("defer")
 
     def take_deferred(self) -> str:
-        """Parameters: the four of the condition, floor, first truncation left behind, number of this seal."""
+        """Return the statement that takes rows set aside before."""
         return self._fill("take_deferred")
 
-    def seal(self, types: Sequence[StoredType], classify: str, *, ticks: int) -> str:
+    def seal(self, types: Sequence[StoredType], classify: str, *, ticks: int, truncated: bool) -> str:
         """Return the statement of one pass over `ticks` ticks; `classify` is SQL for the type of a first image s.image_*."""
         names = self._pass_lists() | self._tick_lists(several=ticks > 1) | {"classify": classify}
         leaving = [one for one in types if one.at_limit == "leave"]
         silent = "\n".join(self._silent(one, place, len(leaving), names) for place, one in enumerate(leaving))
         names["departures"] = self._fill("leave", names | {"silent_departures": silent}) if leaving else SQL["stay"]
         names["decide"] = self._fill("many_ticks" if ticks > 1 else "one_tick", names)
+        names |= {name: self._fill(name, names) if truncated else "" for name in ("truncated", "truncations")}
         return self._fill("pass", names)
 
     def _fill(self, name: str, names: dict[str, str] | None = None) -> str:
@@ -71,7 +77,7 @@ class PassSql:
                 "types": str(types),
                 "place": str(place),
                 "within": str(one.constraint.active_within),
-                "not_too_late": "" if loosest is None else f" AND a.first_tick > $6::bigint - {loosest}",
+                "not_too_late": "" if loosest is None else f" AND a.first_tick > $6 - {loosest}",
                 "mutations": "NULL::integer" if one.constraint.max_mutations is None else str(one.constraint.max_mutations),
                 "type_no": str(one.number),
                 "null_news": self._list(", CASE WHEN false THEN a.image_{p} END", self.values),
@@ -93,7 +99,7 @@ class PassSql:
         parts = []
         for column in self.values:
             one, other = before.format(p=column.position), after.format(p=column.position)
-            parts.append(f"{one} IS DISTINCT FROM {other}" if column.by_value else f"ROW({one}) *<> ROW({other})")
+            parts.append(f"{one} IS DISTINCT FROM {other}" if column.by_value else f"ROW({one})::record *<> ROW({other})::record")
         return " OR ".join(parts) or "false"
 
     def _record_lists(self) -> dict[str, str]:
@@ -136,7 +142,7 @@ class PassSql:
         """Return what differs between a pass over one tick and one over several: where a record falls, and what was settled before."""
         if not several:
             return {
-                "own_tick": "$7::bigint",
+                "own_tick": "$7",
                 "tick": "t.own_tick",
                 "settled_present": "d.was_present",
                 "settled_images": self._list(", d.was_{p}", self.values),

@@ -1,75 +1,71 @@
 -- name: new_rows
 -- Condition on a log row l: committed by now and within the boundary, and not taken by the previous seal (visible to it and within its boundary).
-(l.xid >= pg_snapshot_xmax($1::pg_snapshot) OR l.xid = ANY (ARRAY(SELECT pg_snapshot_xip($1::pg_snapshot))) OR l.mutated_at > (SELECT $3::timestamptz))
-    AND pg_visible_in_snapshot(l.xid, $2::pg_snapshot) AND l.mutated_at <= (SELECT $4::timestamptz)
-    AND NOT (pg_visible_in_snapshot(l.xid, $1::pg_snapshot) AND l.mutated_at <= (SELECT $3::timestamptz))
+(l.xid >= pg_snapshot_xmax($1) OR l.xid = ANY (ARRAY(SELECT pg_snapshot_xip($1))) OR l.mutated_at > $3)
+    AND pg_visible_in_snapshot(l.xid, $2) AND l.mutated_at <= $4
+    AND NOT (pg_visible_in_snapshot(l.xid, $1) AND l.mutated_at <= $3)
     AND NOT EXISTS (SELECT FROM ${deferred} AS d WHERE d.number = l.number)
 
 -- name: earlier_left
 -- An earlier record of the entry of c that belongs to a tick still open.
-SELECT FROM ${log} AS e WHERE e.mutated_at > (SELECT $4::timestamptz) AND pg_visible_in_snapshot(e.xid, $2::pg_snapshot)
+SELECT FROM ${log} AS e WHERE e.mutated_at > $4 AND pg_visible_in_snapshot(e.xid, $2)
     AND e.number < c.number AND ${same_key_ec}
 
 -- name: left_behind
--- The smallest number among rows that are committed but belong to a tick still open, and among truncations there.
-SELECT min(l.number) AS floor, min(l.number) FILTER (WHERE l.op = 'T') AS truncation
-FROM ${log} AS l WHERE l.mutated_at > (SELECT $1::timestamptz) AND pg_visible_in_snapshot(l.xid, $2::pg_snapshot)
+-- The smallest number among rows that are committed but belong to a tick still open, and among truncations there; any truncation to take?
+SELECT jsonb_build_object('floor', min(l.number), 'truncation', min(l.number) FILTER (WHERE l.op = 'T'),
+    'truncated', EXISTS (SELECT FROM ${log} AS l WHERE l.op = 'T' AND ${new_rows})
+        OR EXISTS (SELECT FROM ${deferred} AS d WHERE d.op = 'T' AND d.taken_by IS NULL))
+FROM ${log} AS l WHERE l.mutated_at > $4 AND pg_visible_in_snapshot(l.xid, $2)
 
 -- name: defer
 -- Set rows aside whose entry has an earlier mutation in a tick still open (the clock was set back between them).
 WITH candidate AS MATERIALIZED (
-    SELECT ${record_l} FROM ${log} AS l WHERE ${new_rows} AND l.number > $5::bigint
+    SELECT ${record_l} FROM ${log} AS l WHERE ${new_rows} AND l.number > $11
 ),
 cut AS (
-    SELECT least($6::bigint, (SELECT min(c.number) FROM candidate AS c WHERE c.op = 'T'),
-        (SELECT min(d.number) FROM ${deferred} AS d WHERE d.op = 'T' AND d.taken_by IS NULL AND d.number > $5::bigint)) AS number
+    SELECT least($12, (SELECT min(c.number) FROM candidate AS c WHERE c.op = 'T'),
+        (SELECT min(d.number) FROM ${deferred} AS d WHERE d.op = 'T' AND d.taken_by IS NULL AND d.number > $11)) AS number
+),
+deferring AS (
+    INSERT INTO ${deferred} (${record})
+    SELECT ${record_c} FROM candidate AS c, cut WHERE c.number >= cut.number
+    UNION ALL
+    SELECT ${record_c} FROM candidate AS c, cut WHERE (cut.number IS NULL OR c.number < cut.number) AND EXISTS (${earlier_left})
+    RETURNING 1
 )
-INSERT INTO ${deferred} (${record})
-SELECT ${record_c} FROM candidate AS c, cut WHERE c.number >= cut.number
-UNION ALL
-SELECT ${record_c} FROM candidate AS c, cut WHERE (cut.number IS NULL OR c.number < cut.number) AND EXISTS (${earlier_left})
+SELECT to_jsonb(count(*)) FROM deferring
 
 -- name: take_deferred
 -- Take what was set aside, unless it must still wait.
-WITH parameters AS (SELECT $1::pg_snapshot AS previous_snapshot, $3::timestamptz AS previous_boundary),
-cut AS (
-    SELECT least($6::bigint, (SELECT min(d.number) FROM ${deferred} AS d WHERE d.op = 'T' AND d.taken_by IS NULL AND d.number > $5::bigint)) AS number
+WITH cut AS (
+    SELECT least($12, (SELECT min(d.number) FROM ${deferred} AS d WHERE d.op = 'T' AND d.taken_by IS NULL AND d.number > $11)) AS number
+),
+taking AS (
+    UPDATE ${deferred} AS c SET taken_by = $8 FROM cut
+    WHERE c.taken_by IS NULL AND c.mutated_at <= $4 AND (cut.number IS NULL OR c.number < cut.number)
+        AND ($11 IS NULL OR NOT EXISTS (${earlier_left}))
+    RETURNING 1
 )
-UPDATE ${deferred} AS c SET taken_by = $7::bigint FROM cut
-WHERE c.taken_by IS NULL AND c.mutated_at <= (SELECT $4::timestamptz) AND (cut.number IS NULL OR c.number < cut.number)
-    AND ($5::bigint IS NULL OR NOT EXISTS (${earlier_left}))
+SELECT to_jsonb(count(*)) FROM taking
 
 -- name: own_tick
 -- The tick of a record's own time. A tick (a, b] holds b, but width_bucket counts from the bound itself: hence the microsecond.
-least($6::bigint + 1 + width_bucket(t.mutated_at - interval '1 microsecond', (SELECT p.ends FROM parameters AS p)), $7::bigint)
+least($6 + 1 + width_bucket(t.mutated_at - interval '1 microsecond', $5), $7)
 
 -- name: pass
 -- Assign rows to ticks, admit or freeze, move settled images on.
-WITH parameters AS (
-    SELECT $1::pg_snapshot AS previous_snapshot, $2::pg_snapshot AS snapshot, $3::timestamptz AS previous_boundary, $4::timestamptz AS boundary,
-        $5::timestamptz[] AS ends, $6::bigint AS previous_tick, $7::bigint AS last_tick, $8::bigint AS seal_no, $9::bigint AS first_tick, $10::integer AS table_id
-),
-taken AS MATERIALIZED (
+WITH taken AS (
     SELECT ${record_l} FROM ${log} AS l WHERE ${new_rows}
     UNION ALL
-    SELECT ${record_d} FROM ${deferred} AS d WHERE d.taken_by = $8::bigint
+    SELECT ${record_d} FROM ${deferred} AS d WHERE d.taken_by = $8
 ),
--- A truncation makes every entry absent that was there: a record for each, in its place among the others.
-truncated AS (
-    SELECT t.number, p.*, t.mutated_at FROM taken AS t CROSS JOIN LATERAL (
-        SELECT ${keys_r} FROM taken AS r WHERE r.op <> 'T' AND r.number < t.number
-        UNION
-        SELECT ${keys_a} FROM ${admission} AS a WHERE a.present
-        OFFSET 0
-    ) AS p WHERE t.op = 'T'
-),
+${truncated}
 -- entry: number of the entry's first record in this pass. tick: never below that of an earlier record of the same entry.
 ordered AS MATERIALIZED (
     SELECT t.*, first_value(t.number) OVER records AS entry, lead(t.number) OVER records IS NULL AS ends, ${tick} AS tick
     FROM (
         SELECT ${record_t}, ${own_tick} AS own_tick FROM taken AS t WHERE t.op <> 'T'
-        UNION ALL
-        SELECT t.number, 'T', ${keys_t}${nulls}, t.mutated_at, ${own_tick} FROM truncated AS t
+        ${truncations}
     ) AS t
     WINDOW records AS (PARTITION BY ${keys_t} ORDER BY t.number)
 ),
@@ -133,11 +129,12 @@ known AS (
 limited AS (
     SELECT k.entry, k.tick, k.present${news_k}, k.place, k.slots, k.frozen, k.was_present, k.first_tick, k.type_no${kept_k}${was_k},
         e.max_mutations AS k, k.type_no IS NOT NULL AND coalesce(k.tick <= k.first_tick + e.active_within, true) AS open,
-        k.leads AND k.first_op = 'B' AND k.tick = $9::bigint AS baseline, k.leads AND NOT k.in_order AND k.first_op IN ('I', 'U', 'D')
+        k.leads AND k.first_op = 'B' AND k.tick = $9 AS baseline,
+        k.leads AND NOT k.in_order AND k.first_op IN ('I', 'U', 'D') AND k.type_no IS NOT NULL AND coalesce(k.tick <= k.first_tick + e.active_within, true)
             AND (k.was_present <> (k.first_op <> 'I') OR k.was_present AND (${first_differs})) AS mismatched,
-        CASE WHEN k.leads AND e.at_limit = 'leave' THEN greatest(k.first_tick + e.active_within, $6::bigint + 1) END AS leave_at,
+        CASE WHEN k.leads AND e.at_limit = 'leave' THEN greatest(k.first_tick + e.active_within, $6 + 1) END AS leave_at,
         k.first_tick + e.loosest_active_within AS leave_by
-    FROM known AS k LEFT JOIN dbext_private.entry_type AS e ON e.table_id = $10::integer AND e.type_no = k.type_no
+    FROM known AS k LEFT JOIN dbext_private.entry_type AS e ON e.table_id = $10 AND e.type_no = k.type_no
 ),
 ${departures}
 ${decide}
@@ -151,9 +148,26 @@ moved AS (
     FROM outcomes AS o WHERE o.place IS NULL OR o.used > 0 OR o.ignored AND NOT o.frozen
     ON CONFLICT (${key_names}) DO UPDATE SET slots = excluded.slots, frozen = excluded.frozen, present = excluded.present${set_images}
 )
-SELECT (SELECT count(*) FROM taken) AS taken,
-    (SELECT count(*) FROM taken AS t WHERE t.mutated_at <= (SELECT $3::timestamptz)) AS late,
-    (SELECT count(*) FROM limited AS l WHERE l.mismatched AND l.open AND NOT l.frozen) AS mismatched
+SELECT jsonb_build_object(
+    'taken', (SELECT count(*) FROM ordered AS o WHERE o.op <> 'T'),
+    'late', (SELECT count(*) FROM ordered AS o WHERE o.op <> 'T' AND o.mutated_at <= $3),
+    'mismatched', (SELECT count(*) FROM decided AS d WHERE d.mismatched AND NOT d.frozen))
+
+-- name: truncated
+-- A truncation makes every entry absent that was there: a record for each, in its place among the others.
+truncated AS MATERIALIZED (
+    SELECT t.number, p.*, t.mutated_at FROM taken AS t CROSS JOIN LATERAL (
+        SELECT ${keys_r} FROM taken AS r WHERE r.op <> 'T' AND r.number < t.number
+        UNION
+        SELECT ${keys_a} FROM ${admission} AS a WHERE a.present
+        OFFSET 0
+    ) AS p WHERE t.op = 'T'
+),
+
+-- name: truncations
+-- The records of truncations.
+UNION ALL
+SELECT t.number, 'T', ${keys_t}${nulls}, t.mutated_at, ${own_tick} FROM truncated AS t
 
 -- name: stay
 -- Nobody leaves by the calendar.
@@ -164,7 +178,7 @@ walked AS (SELECT l.* FROM limited AS l),
 departing AS (
     SELECT l.entry, l.leave_at AS tick, false AS present${null_news}, l.place, l.slots, l.frozen, l.was_present, l.first_tick, l.type_no${kept_l}${was_l},
         l.k, true AS open, false AS baseline, false AS mismatched, l.leave_at, l.leave_by
-    FROM limited AS l WHERE l.leave_at <= $7::bigint AND coalesce(l.leave_at <= l.leave_by, true)
+    FROM limited AS l WHERE l.leave_at <= $7 AND coalesce(l.leave_at <= l.leave_by, true)
     ${silent_departures}
 ),
 walked AS (
@@ -176,10 +190,10 @@ walked AS (
 -- name: silent
 -- Departures of one type among entries without a record in this pass.
 UNION ALL
-SELECT -(row_number() OVER () * ${types} + ${place}), greatest(a.first_tick + ${within}, $6::bigint + 1), false${null_news}, a.ctid, a.slots, a.frozen, true, a.first_tick, a.type_no${kept_a}${was_a},
+SELECT -(row_number() OVER () * ${types} + ${place}), greatest(a.first_tick + ${within}, $6 + 1), false${null_news}, a.ctid, a.slots, a.frozen, true, a.first_tick, a.type_no${kept_a}${was_a},
     ${mutations}, true, false, false, NULL, NULL
 FROM ${admission} AS a
-WHERE a.present AND a.type_no = ${type_no} AND a.first_tick <= $7::bigint - ${within}${not_too_late}
+WHERE a.present AND a.type_no = ${type_no} AND a.first_tick <= $7 - ${within}${not_too_late}
     AND NOT EXISTS (SELECT FROM known AS k WHERE k.place = a.ctid)
 
 -- name: one_tick

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 from dbext.database import catalog
 from dbext.database.seal_pass import ImageColumn, PassSql
@@ -18,12 +20,14 @@ MOST_TICKS = 10_000
 
 @dataclass(frozen=True)
 class Closing:
-    """One pass. It takes rows that are visible in `snapshot` with mutated_at up to `boundary`, and that the previous seal did not take.
+    """One pass over a table: it closes ticks previous_tick + 1 to last_tick.
 
-    The previous seal took: visible in `previous_snapshot` and mutated_at up to `previous_boundary`. Ticks first..last are closed.
+    It takes the rows that are visible in `snapshot` with mutated_at up to `boundary` and that the previous seal did not take. That one
+    took: visible in `previous_snapshot` and mutated_at up to `previous_boundary`.
     """
 
     table_id: int
+    first_tick: int
     seal_no: int
     previous_tick: int
     previous_boundary: str
@@ -32,11 +36,6 @@ class Closing:
     boundary: str
     ends: str
     snapshot: str
-
-    @property
-    def condition(self) -> tuple[str, str, str, str]:
-        """The parameters of the condition on new rows."""
-        return self.previous_snapshot, self.snapshot, self.previous_boundary, self.boundary
 
     @property
     def ticks(self) -> int:
@@ -76,6 +75,7 @@ def close(session: Session, table_id: int) -> Closing | None:
     (row,) = session.fetch(SQL["ends"], table_id, before["tick"] + 1, last)
     return Closing(
         table_id=table_id,
+        first_tick=before["first_tick"],
         seal_no=before["seal_no"],
         previous_tick=before["tick"],
         previous_boundary=before["boundary"],
@@ -93,22 +93,30 @@ def image_columns(session: Session, table_id: int) -> tuple[ImageColumn, ...]:
     return tuple(ImageColumn(row["position"], row["is_unit"], row["equal"], row["by_value"]) for row in rows)
 
 
-def set_aside(session: Session, sql: PassSql, closing: Closing) -> None:
+def set_aside(session: Session, sql: PassSql, closing: Closing) -> bool:
     """Defer rows whose entry has an earlier mutation in a tick still open, and take those deferred before that need not wait any more.
 
     Numbers order the mutations of an entry, clocks may not: without this a row within the boundary could be admitted before an earlier
-    one beyond it. Most seals have nothing beyond the boundary, or nothing after it by number.
+    one beyond it. Most seals have nothing beyond the boundary, or nothing after it by number. Returns whether a truncation is to be taken.
     """
-    left = session.fetch(sql.left_behind(), closing.boundary, closing.snapshot)[0]
+    left = _execute(session, sql.left_behind(), closing)
     if left["floor"] is not None:
-        session.execute(sql.defer(), *closing.condition, left["floor"], left["truncation"])
-    session.execute(sql.take_deferred(), *closing.condition, left["floor"], left["truncation"], closing.seal_no)
+        _execute(session, sql.defer(), closing, left["floor"], left["truncation"])
+    _execute(session, sql.take_deferred(), closing, left["floor"], left["truncation"])
+    return left["truncated"]
 
 
-def run_pass(session: Session, statement: str, closing: Closing, first_tick: int) -> Counts:
+def run_pass(session: Session, statement: str, closing: Closing) -> Counts:
     """Run the statement that `PassSql.seal` composed: rows get their ticks, settled images move on, what changed is appended."""
-    parameters = (*closing.condition, closing.ends, closing.previous_tick, closing.last_tick, closing.seal_no, first_tick, closing.table_id)
-    return Counts(**session.fetch(statement, *parameters)[0])
+    return Counts(**_execute(session, statement, closing))
+
+
+def _execute(session: Session, statement: str, closing: Closing, floor: int | None = None, truncation: int | None = None) -> Any:
+    """Run one statement of a pass with its parameters as typed constants, which is what lets the planner see how little is new."""
+    c = closing
+    where = (c.previous_snapshot, c.snapshot, c.previous_boundary, c.boundary, c.ends, c.previous_tick, c.last_tick)
+    (row,) = session.fetch(SQL["execute"], statement, *where, c.seal_no, c.first_tick, c.table_id, floor, truncation)
+    return None if row["result"] is None else json.loads(row["result"])
 
 
 def note_unconstrained(session: Session, table_id: int) -> None:

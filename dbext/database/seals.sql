@@ -7,8 +7,9 @@ WHERE h.table_id = $1::integer
 
 -- name: close
 -- Take the head's row lock; what the previous seal stored comes back as it is under the lock.
-UPDATE dbext_private.seal_head AS h SET seal_no = h.seal_no + 1 WHERE h.table_id = $1::integer
-RETURNING h.seal_no, h.tick, h.boundary::text AS boundary, h.snapshot::text AS snapshot
+UPDATE dbext_private.seal_head AS h SET seal_no = h.seal_no + 1
+FROM dbext_private.tracked_table AS t WHERE h.table_id = $1::integer AND t.table_id = h.table_id
+RETURNING h.seal_no, h.tick, h.boundary::text AS boundary, h.snapshot::text AS snapshot, t.first_tick
 
 -- name: snapshot
 -- The snapshot that closes the ticks: read in a statement after the lock, so that it sees whatever was committed before.
@@ -37,3 +38,8 @@ UPDATE dbext_private.seal_head AS h SET tick = $2::bigint, boundary = $3::timest
 -- One row per pass; the counts are for dbext_admin alone.
 INSERT INTO dbext_private.seal (table_id, seal_no, first_tick, last_tick, boundary, snapshot, sealed_at, taken, late, mismatched)
 VALUES ($1::integer, $2::bigint, $3::bigint, $4::bigint, $5::timestamptz, $6::pg_snapshot, clock_timestamp(), $7::bigint, $8::bigint, $9::bigint)
+
+-- name: execute
+-- Run a statement of a pass.
+SELECT dbext_private.execute_pass($1::text, $2::pg_snapshot, $3::pg_snapshot, $4::timestamptz, $5::timestamptz, $6::timestamptz[],
+    $7::bigint, $8::bigint, $9::bigint, $10::bigint, $11::integer, $12::bigint, $13::bigint)::text AS result

@@ -31,12 +31,11 @@ def seal(session: Session, table_id: int) -> dict[str, object]:
 def _seal(session: Session, closing: seals.Closing) -> None:
     seals.follow_schema(session, closing.table_id)
     seals.note_unconstrained(session, closing.table_id)
-    table = catalog.tracked_table(session, closing.table_id)
     types = catalog.entry_types(session, closing.table_id)
     classify = classification(types, catalog.columns(session, closing.table_id))
     sql = PassSql(closing.table_id, seals.image_columns(session, closing.table_id))
-    seals.set_aside(session, sql, closing)
-    counts = seals.run_pass(session, sql.seal(types, classify, ticks=closing.ticks), closing, table.first_tick)
+    truncated = seals.set_aside(session, sql, closing)
+    counts = seals.run_pass(session, sql.seal(types, classify, ticks=closing.ticks, truncated=truncated), closing)
     seals.store(session, closing, counts)
 
 

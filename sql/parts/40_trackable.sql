@@ -25,7 +25,7 @@ COMMENT ON FUNCTION dbext_private.compares_by_value(oid) IS
 
 CREATE FUNCTION dbext_private.differs(type_id oid, before text, after text) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT format(CASE WHEN dbext_private.compares_by_value(type_id) THEN '%s IS DISTINCT FROM %s' ELSE 'ROW(%s) *<> ROW(%s)' END, before, after)
+    SELECT format(CASE WHEN dbext_private.compares_by_value(type_id) THEN '%s IS DISTINCT FROM %s' ELSE 'ROW(%s)::record *<> ROW(%s)::record' END, before, after)
 $$;
 COMMENT ON FUNCTION dbext_private.differs(oid, text, text) IS 'SQL that says whether two images of a column differ; it runs no function of any user.';
 

@@ -48,6 +48,7 @@ BEGIN
         'mutated_at timestamptz NOT NULL, xid xid8 NOT NULL)', table_id, keys, changes);
     EXECUTE format('CREATE INDEX log_%s_xid ON dbext_private.log_%1$s (xid)', table_id);
     EXECUTE format('CREATE INDEX log_%s_mutated_at ON dbext_private.log_%1$s USING brin (mutated_at) WITH (autosummarize = on)', table_id);
+    EXECUTE format('CREATE INDEX log_%s_truncations ON dbext_private.log_%1$s (number) WHERE op = ''T''', table_id);
     EXECUTE format('CREATE TABLE dbext_private.deferred_%s (number bigint PRIMARY KEY, op "char" NOT NULL%s%s, '
         'mutated_at timestamptz NOT NULL, taken_by bigint)', table_id, keys, changes);
     EXECUTE format('CREATE TABLE dbext_private.admission_%s (slots integer NOT NULL, type_no integer, first_tick bigint NOT NULL, '

@@ -32,6 +32,22 @@ END $$;
 COMMENT ON FUNCTION dbext_private.seal_table(integer) IS
     'Closes the ticks of a table that have ended: {sealed, tick, more}. First in its own transaction; call again, each time in a new one, while more.';
 
+CREATE FUNCTION dbext_private.execute_pass(
+    statement text, previous_snapshot pg_snapshot, snapshot pg_snapshot, previous_boundary timestamptz, boundary timestamptz, ends timestamptz[],
+    previous_tick bigint, last_tick bigint, seal_no bigint, first_tick bigint, table_id integer, floor_number bigint, truncation bigint
+) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    result jsonb;
+BEGIN
+    EXECUTE statement INTO result USING previous_snapshot, snapshot, previous_boundary, boundary, ends, previous_tick, last_tick, seal_no, first_tick,
+        table_id, floor_number, truncation;
+    RETURN result;
+END $$;
+COMMENT ON FUNCTION dbext_private.execute_pass(text, pg_snapshot, pg_snapshot, timestamptz, timestamptz, timestamptz[], bigint, bigint, bigint, bigint,
+    integer, bigint, bigint) IS
+    'Runs a statement that the package composed, its parameters typed and known to the planner. It gives nobody more than his own rights.';
+
 CREATE FUNCTION dbext_private.rebase_snapshots(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

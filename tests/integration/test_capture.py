@@ -1,0 +1,306 @@
+"""Capture: whatever statement changed the table, the log replayed from its baseline is the table, and so is what a seal settles."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import psycopg
+import pytest
+
+
+def replayed(table) -> dict:
+    """Return key -> value after all log records in order of number."""
+    images: dict = {}
+    for op, key, value in table.fetch("SELECT op::text, key_1, new_2 FROM {log} ORDER BY number"):
+        if op == "T":
+            images.clear()
+        elif op == "D":
+            del images[key]
+        else:
+            images[key] = value
+    return images
+
+
+def contents(table) -> dict:
+    return dict(table.fetch(f"SELECT id, value FROM {table.name}"))
+
+
+def ops(table) -> str:
+    """Return the operations recorded since the baseline, in order."""
+    return "".join(op for (op,) in table.fetch("SELECT op::text FROM {log} WHERE op <> 'B' ORDER BY number"))
+
+
+STATEMENTS = {
+    "insert of several rows": "INSERT INTO entry VALUES (10, 'x'), (11, NULL), (12, 'y')",
+    "insert from select": "INSERT INTO entry SELECT id + 100, value FROM entry",
+    "update": "UPDATE entry SET value = value || '!' WHERE id < 3",
+    "update to NULL": "UPDATE entry SET value = NULL",
+    "update from": "UPDATE entry SET value = v.x FROM (VALUES (1, 'p'), (3, 'q')) AS v (i, x) WHERE id = v.i",
+    "delete": "DELETE FROM entry WHERE id IN (2, 4)",
+    "delete using": "DELETE FROM entry USING (VALUES (1)) AS v (i) WHERE id = v.i",
+    "truncate": "TRUNCATE entry",
+    "truncate and insert": "TRUNCATE entry; INSERT INTO entry VALUES (1, 'again')",
+    "upsert": "INSERT INTO entry VALUES (1, 'up'), (50, 'in') ON CONFLICT (id) DO UPDATE SET value = excluded.value",
+    "upsert that does nothing": "INSERT INTO entry VALUES (1, 'no'), (50, 'in') ON CONFLICT DO NOTHING",
+    "key changed": "UPDATE entry SET id = 70 WHERE id = 1",
+    "key and value changed": "UPDATE entry SET id = 70, value = 'moved' WHERE id = 1",
+    "keys shifted onto each other": "UPDATE entry SET id = id - 1 WHERE id > 0",
+    "keys shifted away": "UPDATE entry SET id = id + 1000",
+    "delete and insert in one statement": "WITH gone AS (DELETE FROM entry WHERE id = 1 RETURNING *) INSERT INTO entry SELECT id, 'anew' FROM gone",
+    "two changes in one statement": "WITH a AS (UPDATE entry SET value = 'a' WHERE id = 1), b AS (UPDATE entry SET value = 'b' WHERE id = 2) DELETE FROM entry WHERE id = 3",
+    "insert, update and delete in turn": "INSERT INTO entry VALUES (90, 'a'); UPDATE entry SET value = 'b' WHERE id = 90; DELETE FROM entry WHERE id = 90",
+    "merge": """
+        MERGE INTO entry AS e USING (VALUES (1, 'm'), (2, NULL), (60, 'new')) AS v (i, x) ON e.id = v.i
+        WHEN MATCHED AND v.x IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET value = v.x WHEN NOT MATCHED THEN INSERT VALUES (v.i, v.x)""",
+    "nothing": "UPDATE entry SET value = 'never' WHERE false; DELETE FROM entry WHERE false; INSERT INTO entry SELECT 1, 'never' WHERE false",
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_every_kind_of_statement_is_replayed(tracked, name):
+    table = tracked(rows="VALUES (1, 'one'), (2, 'two'), (3, NULL), (4, 'four')")
+    if name == "merge" and table.session.info.server_version < 150000:
+        return
+    table.execute(STATEMENTS[name])
+    assert replayed(table) == contents(table)
+    table.seal_through(0)
+    assert table.settled() == contents(table)
+    assert table.fetch("SELECT mismatched FROM dbext_private.seal") == [(0,)]
+
+
+def test_copy_is_captured(tracked):
+    table = tracked()
+    with table.session.cursor() as cursor, cursor.copy("COPY entry FROM STDIN") as copy:
+        for number in range(5000):
+            copy.write_row((number, f"v{number}"))
+    assert len(replayed(table)) == 5000
+    assert replayed(table) == contents(table)
+
+
+def test_a_statement_that_changes_nothing_records_nothing_and_takes_no_transaction_number(tracked):
+    table = tracked(rows="VALUES (1, 'one'), (2, NULL)")
+    table.execute("UPDATE entry SET value = value")
+    table.execute("UPDATE entry SET value = value WHERE id = 1")
+    assert ops(table) == ""
+    with table.session.transaction():
+        table.execute("DELETE FROM entry WHERE false")
+        assert table.fetch("SELECT pg_current_xact_id_if_assigned()") == [(None,)]
+
+
+def test_only_tracked_columns_are_recorded(tracked):
+    table = tracked("id integer PRIMARY KEY, value text, secret text", rows="VALUES (1, 'one', 'x')", columns=["value"])
+    table.execute("UPDATE entry SET secret = 'y'")
+    assert ops(table) == ""
+    columns = table.fetch("SELECT attname FROM pg_attribute WHERE attrelid = '{log}'::regclass AND attnum > 0 ORDER BY attnum")
+    assert [name for (name,) in columns] == ["number", "op", "key_1", "old_2", "new_2", "mutated_at", "xid"]
+
+
+def test_rolled_back_work_leaves_no_record(tracked):
+    table = tracked(rows="VALUES (1, 'one')")
+    with table.session.transaction():
+        table.execute("INSERT INTO entry VALUES (2, 'kept')")
+        with pytest.raises(ZeroDivisionError), table.session.transaction():
+            table.execute("UPDATE entry SET value = 'undone'")
+            raise ZeroDivisionError
+    assert ops(table) == "I"
+    assert replayed(table) == contents(table)
+
+
+def test_before_triggers_decide_what_is_recorded(tracked):
+    table = tracked()
+    table.execute("""
+        CREATE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.value := upper(NEW.value); RETURN NEW; END $$;
+        CREATE TRIGGER shout BEFORE INSERT OR UPDATE ON entry FOR EACH ROW EXECUTE FUNCTION shout()""")
+    table.execute("INSERT INTO entry VALUES (1, 'quiet')")
+    assert replayed(table) == {1: "QUIET"}
+
+
+NESTED = {
+    "a row trigger updates its row again": """
+        CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF NEW.value NOT LIKE '%%!' THEN UPDATE entry SET value = value || '!' WHERE id = NEW.id; END IF; RETURN NULL; END $$;
+        CREATE TRIGGER again AFTER INSERT OR UPDATE ON entry FOR EACH ROW EXECUTE FUNCTION again()""",
+    "a row trigger puts the old value back": """
+        CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF OLD.value = 'one' THEN UPDATE entry SET value = OLD.value WHERE id = NEW.id; END IF; RETURN NULL; END $$;
+        CREATE TRIGGER again AFTER UPDATE ON entry FOR EACH ROW EXECUTE FUNCTION again()""",
+    "a row trigger deletes its row": """
+        CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM entry WHERE id = NEW.id; RETURN NULL; END $$;
+        CREATE TRIGGER again AFTER INSERT OR UPDATE ON entry FOR EACH ROW EXECUTE FUNCTION again()""",
+    "a deleted row comes back": """
+        CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO entry VALUES (OLD.id, 'back'); RETURN NULL; END $$;
+        CREATE TRIGGER again AFTER DELETE ON entry FOR EACH ROW EXECUTE FUNCTION again()""",
+    "a row makes way before it is inserted": """
+        CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM entry WHERE id = NEW.id; RETURN NEW; END $$;
+        CREATE TRIGGER again BEFORE INSERT ON entry FOR EACH ROW EXECUTE FUNCTION again()""",
+    "a statement trigger that sorts first": """
+        CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF pg_trigger_depth() = 1 THEN UPDATE entry SET value = 'last word'; END IF; RETURN NULL; END $$;
+        CREATE TRIGGER "0" AFTER UPDATE ON entry FOR EACH STATEMENT EXECUTE FUNCTION again()""",
+    "a function in RETURNING": """
+        CREATE FUNCTION more(integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN UPDATE entry SET value = 'more' WHERE id = $1; RETURN $1; END $$;
+        UPDATE entry SET value = 'less' WHERE id = 1 RETURNING more(id)""",
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+@pytest.mark.parametrize("days", [1, 3])
+def test_statements_that_nest_settle_to_what_the_table_holds(tracked, name, days):
+    """They are recorded inside out, so that numbers alone would settle the wrong image."""
+    table = tracked(rows="VALUES (1, 'one'), (2, 'two')")
+    for day in range(days):
+        if day == days - 1:
+            table.day(day)
+            table.execute(NESTED[name])
+        for statement in ("INSERT INTO entry VALUES (3, 'three') ON CONFLICT DO NOTHING", "UPDATE entry SET value = value || 'x'",
+                          "DELETE FROM entry WHERE id = 2", "UPDATE entry SET value = value || 'y' WHERE id = 1"):
+            table.day(day)
+            table.execute(statement)
+    table.seal_through(days - 1)
+    assert table.settled() == contents(table)
+    assert table.fetch("SELECT sum(mismatched) FROM dbext_private.seal") == [(0,)]
+
+
+def test_cascades_between_rows_of_one_table(tracked):
+    """The key changes, and the change cascades to a column of a row whose own key changed in the same statement."""
+    table = tracked("id integer PRIMARY KEY, value integer REFERENCES entry ON UPDATE CASCADE ON DELETE SET NULL", rows="VALUES (1, NULL), (2, 1), (3, 2)")
+    table.execute("UPDATE entry SET id = id + 10")
+    table.execute("DELETE FROM entry WHERE id = 12")
+    table.seal_through(0)
+    assert contents(table) == {11: None, 13: None}
+    assert table.settled() == contents(table)
+
+
+def test_cascades_from_another_table_whoever_caused_them(tracked, database):
+    """The trigger runs as the table's owner, not as the one who deleted."""
+    database.execute("CREATE TABLE parent (id integer PRIMARY KEY); INSERT INTO parent VALUES (1), (2)")
+    table = tracked("id integer PRIMARY KEY, value integer REFERENCES parent ON DELETE CASCADE", rows="VALUES (1, 1), (2, 1), (3, 2)")
+    owner, writer = database.create_role(name="owner"), database.create_role(name="writer")
+    database.execute(f"ALTER TABLE entry OWNER TO {owner}; ALTER TABLE parent OWNER TO {owner}; GRANT SELECT, DELETE ON parent TO {writer}")
+    database.connect(writer).execute("DELETE FROM parent WHERE id = 1")
+    assert ops(table) == "DD"
+    assert replayed(table) == contents(table) == {3: 2}
+    database.execute("TRUNCATE parent CASCADE")
+    assert replayed(table) == contents(table) == {}
+
+
+def test_a_writer_needs_no_right_on_anything_private_and_row_security_hides_nothing(tracked, database):
+    table = tracked(rows="VALUES (1, 'one')")
+    writer = database.create_role(name="writer")
+    database.execute(f"""GRANT SELECT, INSERT, UPDATE, DELETE ON entry TO {writer}; ALTER TABLE entry ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY own ON entry TO {writer} USING (id > 1) WITH CHECK (true)""")
+    session = database.connect(writer)
+    session.execute("INSERT INTO entry VALUES (2, 'two'); UPDATE entry SET value = 'mine'; INSERT INTO entry VALUES (0, 'hidden')")
+    assert replayed(table) == contents(table) == {0: "hidden", 1: "one", 2: "mine"}
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        session.execute(f"SELECT * FROM dbext_private.log_{table.number}")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        session.execute(f"""CREATE TEMPORARY TABLE fake (id integer, value text);
+            CREATE TRIGGER fake AFTER INSERT ON fake REFERENCING NEW TABLE AS dbext_new
+            FOR EACH STATEMENT EXECUTE FUNCTION dbext_private.capture_insert_{table.number}()""")
+
+
+def test_replica_sessions_are_captured_too(tracked):
+    table = tracked()
+    table.execute("SET session_replication_role = replica")
+    table.execute("INSERT INTO entry VALUES (1, 'one')")
+    assert ops(table) == "I"
+
+
+TYPES = {
+    "json": ("id integer PRIMARY KEY, value json", "'{\"a\": 1}'", "'{\"a\":  1}'"),
+    "an array of json": ("id integer PRIMARY KEY, value json[]", "ARRAY['1'::json]", "ARRAY['2'::json]"),
+    "names of every sort": ('id integer PRIMARY KEY, value text, "Nö ""x"" \' \\ %s ${x} $$ $capture$" text DEFAULT \'d\'', "'a'", "'b'"),
+    "a domain that forbids NULL": ("id integer PRIMARY KEY, value positive", "1", "2"),
+    "an enum": ("id integer PRIMARY KEY, value mood", "'sad'", "'glad'"),
+    "a composite": ("id integer PRIMARY KEY, value pair", "ROW(1, '1')::pair", "ROW(2, '1')::pair"),
+    "a narrow varchar and a bit string": ("id integer PRIMARY KEY, value varchar(3), flags bit(3) DEFAULT B'101', code char(4) DEFAULT 'a'", "'abc'", "'abd'"),
+    "citext as key": ("id citext PRIMARY KEY, value text", "'a'", "'b'"),
+    "an enum as key": ("id mood PRIMARY KEY, value text", "'a'", "'b'"),
+    "an array as key": ("id integer[] PRIMARY KEY, value text", "'a'", "'b'"),
+    "varchar as key": ("id varchar(5) PRIMARY KEY, value text", "'a'", "'b'"),
+    "a range as key": ("id int4range PRIMARY KEY, value text", "'a'", "'b'"),
+    "a key without regard to case": ("id text COLLATE loose PRIMARY KEY, value text COLLATE loose", "'a'", "'b'"),
+    "nothing but a key": ("id integer PRIMARY KEY", None, None),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_types_of_every_sort(tracked, database, name):
+    database.execute("""CREATE EXTENSION citext; CREATE DOMAIN positive AS integer NOT NULL CHECK (VALUE > 0);
+        CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE TYPE pair AS (n integer, j json);
+        CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)""")
+    definition, one, other = TYPES[name]
+    key = {"citext as key": "'K'", "an enum as key": "'sad'", "an array as key": "'{1,2}'", "a range as key": "'[1,3)'"}.get(name, "'7'")
+    table = tracked(definition)
+    table.execute(f"INSERT INTO entry VALUES ({key}{'' if one is None else ', ' + one})")
+    if one is not None:
+        table.execute("UPDATE entry SET value = value")
+        table.execute(f"UPDATE entry SET value = {other}")
+        if "citext" in name:
+            table.execute("UPDATE entry SET id = 'k'")
+    table.seal_through(0)
+    assert ops(table) == ("I" if one is None else "IU")
+    assert table.fetch("SELECT count(*) FROM {admission} WHERE present") == [(1,)]
+    assert table.fetch("SELECT mismatched FROM dbext_private.seal") == [(0,)]
+    table.execute("DELETE FROM entry")
+    table.seal_through(1)
+    assert table.fetch("SELECT count(*) FROM {admission} WHERE present") == [(0,)]
+    assert table.fetch("SELECT sum(mismatched) FROM dbext_private.seal") == [(0,)]
+
+
+def test_a_key_of_several_columns(tracked):
+    table = tracked('a integer, b text, value text, PRIMARY KEY (b, a)', rows="VALUES (1, 'x', 'v'), (1, 'y', 'w')")
+    table.execute("UPDATE entry SET value = 'z' WHERE b = 'y'; UPDATE entry SET a = 2 WHERE b = 'x'")
+    assert table.fetch("SELECT op::text, key_1, key_2, old_3, new_3 FROM {log} WHERE op <> 'B' ORDER BY op, number") == [
+        ("D", 1, "x", "v", None), ("I", 2, "x", None, "v"), ("U", 1, "y", "w", "z")]  # fmt: skip
+    table.seal_through(0)
+    assert sorted(table.fetch("SELECT key_1, key_2, image_3 FROM {admission} WHERE present")) == [(1, "y", "z"), (2, "x", "v")]
+
+
+def test_the_plan_of_a_large_update_does_not_suffer_from_small_ones_before(tracked):
+    table = tracked(rows="SELECT i, 'a' FROM generate_series(1, 20000) AS i")
+    for number in range(1, 20):
+        table.execute(f"UPDATE entry SET value = 'b' WHERE id IN ({number}, {number + 1})")
+    table.execute("SET statement_timeout = '10s'")
+    table.execute("UPDATE entry SET value = value || '.'")
+    table.execute("SET statement_timeout = 0")
+    assert replayed(table) == contents(table)
+
+
+def test_random_statements_are_replayed(tracked):
+    table = tracked(rows="SELECT i, 'v' FROM generate_series(1, 5) AS i")
+    choose = random.Random(20240501)
+    for day in itertools.count():
+        table.day(day)
+        for _ in range(40):
+            low, high = sorted(choose.choices(range(12), k=2))
+            value = choose.choice("abc")
+            statement = choose.choice((
+                f"INSERT INTO entry SELECT i, '{value}' FROM generate_series({low}, {high}) AS i ON CONFLICT (id) DO UPDATE SET value = excluded.value || 'u'",
+                f"INSERT INTO entry VALUES ({low}, '{value}') ON CONFLICT DO NOTHING",
+                f"UPDATE entry SET value = '{value}' WHERE id BETWEEN {low} AND {high}",
+                f"UPDATE entry SET id = id + 20 WHERE id = {low} AND NOT EXISTS (SELECT FROM entry AS e WHERE e.id = {low} + 20)",
+                f"UPDATE entry SET id = id - 20 WHERE id = {low} + 20 AND NOT EXISTS (SELECT FROM entry AS e WHERE e.id = {low})",
+                f"DELETE FROM entry WHERE id BETWEEN {low} AND {high}",
+                "TRUNCATE entry" if choose.random() < 0.2 else "DELETE FROM entry WHERE id > 30",
+            ))  # fmt: skip
+            table.execute(statement)
+        assert replayed(table) == contents(table)
+        if day == 5:
+            break
+        if day % 2:
+            table.seal_through(day)
+            assert table.settled() == contents(table)
+
+
+def test_no_error_of_capture_shows_a_value(tracked):
+    table = tracked("id integer NOT NULL UNIQUE, value text", unit=["id"])
+    table.execute("ALTER TABLE entry ALTER COLUMN id DROP NOT NULL")
+    with pytest.raises(psycopg.errors.DatabaseError) as refused:
+        table.execute("INSERT INTO entry VALUES (NULL, 'confidential')")
+    assert refused.value.sqlstate == "DP003"
+    assert "confidential" not in str(refused.value) + str(refused.value.diag.message_detail)
+    table.execute("INSERT INTO entry VALUES (1, 'plain')")
+    assert ops(table) == "I"
