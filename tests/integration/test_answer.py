@@ -1,5 +1,8 @@
 """Questions: what they return, what they cost, and what is refused."""
 
+import json
+from fractions import Fraction
+
 import psycopg
 import pytest
 
@@ -180,3 +183,40 @@ def test_settings_of_the_caller_do_not_change_what_a_question_means(told):
             connection.execute(f"SET {setting}")
             assert connection.execute(sql.replace("dp_window", "public.dp_window").replace("'cases'", "'public.cases'")).fetchone() == (first,)
     assert left(told) == 9
+
+
+def second_session_says(told, **changes):
+    """Run what the second session runs, with a request that another version of the facts might have led to."""
+    question = {"table_id": 1, "start": told.database.value("SELECT first_tick FROM dbext_private.tracked_table"), "measure": "net", "predicate": ""}
+    question["end"] = question["start"] + 1
+    request = {"question": question, "predicate": None, "epsilon": "0.1", "delta": "0", "asked_by": "someone", **changes}
+    request.setdefault("noise", {"kind": "discrete_laplace", "scale": "1/1000"})
+    with told.database.connect() as connection:
+        connection.execute("SET ROLE dbext_owner")
+        connection.execute("SELECT dbext_private.answer_question(%s::jsonb)", (json.dumps(request),))
+    return told.database.fetch("SELECT charges -> 0 -> 'noise', epsilon FROM dbext_private.ledger WHERE kind = 'question' ORDER BY ledger_no DESC")[0]
+
+
+def test_noise_that_is_too_small_for_its_price_is_worked_out_anew(told):
+    """The first session may have seen older constraints; the second prices the noise under those in force."""
+    noise, epsilon = second_session_says(told)
+    assert (float(epsilon), noise["kind"]) == (0.1, "discrete_laplace")
+    assert Fraction(noise["scale"]) >= 10
+
+
+def test_noise_meant_for_another_delta_is_worked_out_anew(told):
+    noise, _ = second_session_says(told, noise={"kind": "discrete_gaussian", "sigma_squared": "1000000"}, delta="1/1000000")
+    assert noise["kind"] == "discrete_laplace"
+
+
+def test_errors_of_our_own_show_their_kind_and_place_and_no_data(told):
+    told.session.execute("ALTER TABLE dbext_private.question ADD CONSTRAINT tiny CHECK (answer * 0 <> 0)")
+    with pytest.raises(psycopg.Error) as caught:
+        told.ask("2020-01-01", "2020-01-02", epsilon="0.1234567")
+    diagnosis = caught.value.diag
+    assert diagnosis.sqlstate == "DP099"
+    assert "SQLSTATE 23514" in diagnosis.message_primary
+    assert "database/" in diagnosis.message_detail
+    said = " ".join(str(part) for part in (diagnosis.message_primary, diagnosis.message_detail, diagnosis.message_hint, diagnosis.context))
+    assert "Failing row" not in said and "0.1234567" not in said and "Traceback" not in said
+    assert left(told) == 10
