@@ -15,6 +15,7 @@ from psycopg import sql
 from dbext.demo.clock import set_clock
 from dbext.demo.exact import days
 from dbext.demo.scenario import Image, Mutation, Scenario
+from dbext.errors import InternalError
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,23 @@ def replay(connection: psycopg.Connection, scenario: Scenario, on_day: Callable[
 
 
 def publish(connection: psycopg.Connection, scenario: Scenario, day: date) -> None:
-    """Seal and publish all that is due, five minutes into `day`."""
+    """Seal and publish all that is due, five minutes into `day`. Raises InternalError if anything could not be published.
+
+    The procedure goes on when one release fails and says so in a warning; a demo had better stop.
+    """
     set_clock(connection, scenario, day, "00:05")
-    connection.execute("CALL dp_publish()")
+    warnings: list[str] = []
+
+    def note(notice: psycopg.errors.Diagnostic) -> None:
+        warnings.append(str(notice.message_primary))
+
+    connection.add_notice_handler(note)
+    try:
+        connection.execute("CALL dp_publish()")
+    finally:
+        connection.remove_notice_handler(note)
+    if warnings:
+        raise InternalError(f"publishing on {day} went wrong: {'; '.join(warnings)}")
 
 
 class _Writer:

@@ -41,7 +41,6 @@ def run_demo(dsn: str, state: Path, options: DemoOptions, teller: Teller | None 
     teller.heading("The data")
     story = Story(choose_scenario(teller, downloads, synthetic=options.synthetic))
     with psycopg.connect(dsn, autocommit=True, application_name="dbext demo") as connection:
-        connection.add_notice_handler(lambda notice: teller.error(f"{notice.severity}: {notice.message_primary}"))
         perform(connection, story, teller)
     write_report(teller, story, downloads, page)
     teller.say(f"The demo took {time.perf_counter() - started:.0f} seconds.")
