@@ -8,14 +8,20 @@ from typing import Any
 from dbext.errors import BadArgument
 from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.disjoint import DisjointSums
+from dbext.mechanisms.encoded import EncodedMechanism
 from dbext.mechanisms.hierarchical import HierarchicalSums
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
+from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.protocol import Mechanism
+from dbext.mechanisms.shared_windows import SharedWindows
+from dbext.mechanisms.signed_tree import SignedTree
+from dbext.mechanisms.sliding_root import SlidingRoot
+from dbext.mechanisms.square_root import SquareRoot
 from dbext.privacy.grid import grid_from_json
 from dbext.privacy.pattern import pattern_from_json
 
 
-def mechanism_from_json(data: dict[str, Any]) -> Mechanism:
+def mechanism_from_json(data: dict[str, Any]) -> Mechanism | EncodedMechanism:
     """Rebuild a mechanism from its tagged form."""
     if data.get("kind") not in _READERS:
         raise BadArgument(f"unknown mechanism {data.get('kind')!r}")
@@ -43,10 +49,33 @@ def _binary_tree(data: dict[str, Any]) -> BinaryTree:
     return BinaryTree(grid_from_json(data["grid"]), data["horizon"], data["baseline"])
 
 
-_READERS: dict[str, Callable[[dict[str, Any]], Mechanism]] = {
+def _square_root(data: dict[str, Any]) -> SquareRoot:
+    kind = NormalisedSquareRoot if data["kind"] == NormalisedSquareRoot.name else SquareRoot
+    return kind(grid_from_json(data["grid"]), data["horizon"], data["baseline"])
+
+
+def _signed_tree(data: dict[str, Any]) -> SignedTree:
+    return SignedTree(grid_from_json(data["grid"]), data["horizon"], data["radix"], data["levels"], data["baseline"])
+
+
+def _sliding_root(data: dict[str, Any]) -> SlidingRoot:
+    return SlidingRoot(grid_from_json(data["grid"]), data["steps"], data["age"], data["count"])
+
+
+def _shared_windows(data: dict[str, Any]) -> SharedWindows:
+    windows, coefficients = tuple(data["windows"]), tuple(data["coefficients"])
+    return SharedWindows(grid_from_json(data["grid"]), windows, coefficients, data["age"], data["count"])
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], Mechanism | EncodedMechanism]] = {
     IndependentWindows.name: _independent,
     OneWindow.name: _one_window,
     DisjointSums.name: _disjoint,
     HierarchicalSums.name: _hierarchical,
     BinaryTree.name: _binary_tree,
+    SquareRoot.name: _square_root,
+    NormalisedSquareRoot.name: _square_root,
+    SignedTree.name: _signed_tree,
+    SlidingRoot.name: _sliding_root,
+    SharedWindows.name: _shared_windows,
 }

@@ -21,14 +21,22 @@ def _(inputs):
     return [str(root_coefficient(k)) for k in range(inputs["n"])]
 
 
+def encoder(inputs) -> list[int]:
+    """Return the whole-number encoder at a scale; dbext's own ones are powers of two."""
+    bits = inputs["scale"].bit_length() - 1
+    if inputs["scale"] == 1 << bits:
+        return list(root_coefficients(inputs["n"], bits))
+    return [round(inputs["scale"] * root_coefficient(k)) for k in range(inputs["n"])]
+
+
 @runner("sqrt_integer_encoder_2^16")
 def _(inputs):
-    return list(root_coefficients(inputs["n"], inputs["scale"].bit_length() - 1))
+    return encoder(inputs)
 
 
 @runner("sqrt_integer_encoder_sens2")
 def _(inputs):
-    return sum(value**2 for value in root_coefficients(inputs["n"], inputs["scale"].bit_length() - 1))
+    return sum(value**2 for value in encoder(inputs))
 
 
 @runner("sqrt_factorisation_error")
