@@ -93,7 +93,7 @@ class HierarchicalSums:
 
 
 def cover(start: int, end: int, radix: int, levels: int) -> list[tuple[int, int]]:
-    """Return the fewest aligned blocks that make up the periods start + 1 to end, as (level, index): block index ends at index * radix^level.
+    """Return the fewest aligned blocks that make up periods start + 1 to end, as (level, index); one ends at index * radix^level.
 
     From the left, the longest block that begins here and does not reach past the end: lengths are nested, so that greed is optimal.
     """

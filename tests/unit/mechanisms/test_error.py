@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbext.mechanisms import error
+from dbext.mechanisms.error import answer_variance, half_width_95
+from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+
+SCALES = [Fraction(1, 5), Fraction(1), Fraction(5), Fraction(61, 3), Fraction(90)]
+SQUARES = [Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(9), Fraction(2500)]
+
+
+def law(noise, coefficient=1):
+    """Return the probabilities of coefficient * X on a symmetric range that holds all but 1e-15."""
+    reach = int(40 * noise.scale) + 20 if isinstance(noise, DiscreteLaplace) else int(9 * math.sqrt(noise.sigma_squared)) + 10
+    x = np.arange(-reach, reach + 1)
+    weights = np.exp(-np.abs(x) / float(noise.scale) if isinstance(noise, DiscreteLaplace) else -x * x / (2 * float(noise.sigma_squared)))
+    spread = np.zeros(2 * reach * coefficient + 1)
+    spread[::coefficient] = weights / weights.sum()
+    return spread
+
+
+def convolved(noise, coefficients):
+    total = np.ones(1)
+    for coefficient in coefficients:
+        total = np.convolve(total, law(noise, coefficient))
+    return total
+
+
+def smallest(noise, coefficients):
+    """Return the smallest x with P(abs(S) <= x) >= 0.95, by convolution."""
+    total = convolved(noise, coefficients)
+    center = len(total) // 2
+    inside = np.cumsum(np.concatenate([total[center : center + 1], 2 * total[center + 1 :]]))
+    return int(np.argmax(inside >= 0.95))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 14])
+@pytest.mark.parametrize("noise", [*map(DiscreteLaplace, SCALES), *map(DiscreteGaussian, SQUARES)], ids=str)
+def test_whole_sums_have_the_smallest_half_width(noise, count):
+    assert half_width_95(noise, [1] * count) == smallest(noise, [1] * count)
+    assert half_width_95(noise, [-1, 1] * count) == half_width_95(noise, [1] * (2 * count))
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(3)), DiscreteGaussian(Fraction(4))])
+@pytest.mark.parametrize("coefficients", [[2], [1, 2], [3, 3, 1], [4, 6, 2]])
+def test_whole_coefficients(noise, coefficients):
+    assert half_width_95(noise, coefficients) == smallest(noise, coefficients)
+
+
+def test_the_coverage_bound_is_not_met_by_one_less():
+    """Discrete Laplace of scale 5, four of them: 28 covers 95%, 27 does not."""
+    total = convolved(DiscreteLaplace(Fraction(5)), [1] * 4)
+    center = len(total) // 2
+    assert total[center - 28 : center + 29].sum() >= 0.95 > total[center - 27 : center + 28].sum()
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 40])
+def test_large_noises_approach_their_continuous_laws(count):
+    gaussian = DiscreteGaussian(Fraction(10**12))
+    assert math.isclose(half_width_95(gaussian, [1] * count), 1.959964 * math.sqrt(answer_variance(gaussian, [1] * count)), rel_tol=1e-5)
+    if count == 1:
+        assert math.isclose(half_width_95(DiscreteLaplace(Fraction(10**9)), [1]), 1e9 * math.log(20), rel_tol=1e-6)
+    if count == 40:
+        laplace = DiscreteLaplace(Fraction(10**9))
+        assert math.isclose(half_width_95(laplace, [1] * count), 1.96 * math.sqrt(answer_variance(laplace, [1] * count)), rel_tol=0.01)
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(2)), DiscreteLaplace(Fraction(9)), DiscreteGaussian(Fraction(1)), DiscreteGaussian(Fraction(50))])
+@pytest.mark.parametrize("coefficients", [[0.5, 1.5], [1, 0.75, 0.25], [2.5] * 4, [0.25] * 9])
+def test_fractional_coefficients_are_covered(noise, coefficients):
+    """Scaled to whole numbers the law is known exactly: the bound holds, and is not absurd."""
+    exact = smallest(noise, [round(4 * c) for c in coefficients]) / 4
+    bound = half_width_95(noise, coefficients)
+    assert exact <= bound
+    assert bound <= 2 * exact + 2
+
+
+@given(st.sampled_from(SCALES), st.integers(1, 6))
+def test_chernoff_bounds_the_exact_half_width(scale, count):
+    noise = DiscreteLaplace(scale)
+    assert half_width_95(noise, [1] * count) <= error._chernoff(noise, {1: count})
+
+
+def test_long_sums_fall_back_to_the_bound():
+    noise = DiscreteLaplace(Fraction(5000))
+    assert half_width_95(noise, [1, 2, 3]) >= 1.96 * math.sqrt(answer_variance(noise, [1, 2, 3])) * 0.99
+
+
+def test_no_noise_no_width():
+    assert half_width_95(DiscreteLaplace(Fraction(5)), []) == 0
+    assert half_width_95(DiscreteLaplace(Fraction(5)), [0, 0]) == 0
+
+
+@given(st.lists(st.sampled_from([1, -1, 2, 0.5]), min_size=1, max_size=8))
+def test_variances_add_in_squares(coefficients):
+    noise = DiscreteLaplace(Fraction(7))
+    assert math.isclose(answer_variance(noise, coefficients), noise.variance * sum(c * c for c in coefficients))

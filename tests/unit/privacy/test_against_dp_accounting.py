@@ -1,0 +1,92 @@
+"""Composed losses and conversions against Google's numerical privacy loss distributions: never below them, and not far above."""
+
+from __future__ import annotations
+
+import functools
+import math
+from fractions import Fraction
+
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from dbext.mechanisms.binary_tree import BinaryTree
+from dbext.privacy.accountant import worst_case_loss
+from dbext.privacy.charge import Charge
+from dbext.privacy.comparison import gaussian_epsilon, repeated_response_epsilon
+from dbext.privacy.constraint import Constraint, EntryType
+from dbext.privacy.conversion import epsilon_of, rho_to_epsilon
+from dbext.privacy.grid import RegularGrid
+from dbext.privacy.measure import Measure
+from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.pattern import Single, Windows
+from dbext.privacy.pico import PICOS, picos_up
+
+DELTA = Fraction(1, 10**6)
+DISCRETISATION = 1e-3
+
+
+def figure(charges, constraint, delta):
+    picos = worst_case_loss(charges, [EntryType(1, "any", constraint)], pure=delta == 0)[1]
+    return float(epsilon_of(picos, delta))
+
+
+def laplace(scale, sensitivity=1):
+    return pld.from_discrete_laplace_mechanism(float(1 / scale), sensitivity, value_discretization_interval=DISCRETISATION)
+
+
+def gaussian(sigma_squared):
+    return pld.from_discrete_gaussian_mechanism(math.sqrt(sigma_squared), value_discretization_interval=DISCRETISATION)
+
+
+@pytest.mark.parametrize("horizon", [7, 63])
+def test_a_pure_tree(horizon):
+    """An entry touches one node of each level; distributions at a tiny delta come close to the sum of epsilons."""
+    tree, scale = BinaryTree(RegularGrid(0, 1), horizon), Fraction(12)
+    touched = horizon.bit_length()
+    claimed = figure([Charge(p, DiscreteLaplace(scale), Measure.NET) for p in tree.patterns()], Constraint(max_mutations=1), Fraction(0))
+    numerical = laplace(scale).self_compose(touched).get_epsilon_for_delta(1e-12)
+    assert 0.97 * claimed <= numerical <= claimed + touched * DISCRETISATION
+
+
+@pytest.mark.parametrize(("laplaces", "gaussians"), [(0, 1), (0, 9), (8, 0), (5, 4), (30, 30)])
+def test_mixed_releases_under_a_concentrated_budget(laplaces, gaussians):
+    scale, sigma_squared = Fraction(9), Fraction(70)
+    charges = [Charge(Single(0, 1), DiscreteLaplace(scale), Measure.NET)] * laplaces
+    charges += [Charge(Single(0, 1), DiscreteGaussian(sigma_squared), Measure.NET)] * gaussians
+    claimed = figure(charges, Constraint(max_mutations=1), DELTA)
+    parts = [law.self_compose(count) for law, count in ((laplace(scale), laplaces), (gaussian(sigma_squared), gaussians)) if count]
+    numerical = functools.reduce(lambda one, other: one.compose(other), parts)
+    epsilon = numerical.get_epsilon_for_delta(float(DELTA))
+    assert 0.6 * claimed <= epsilon <= claimed + (laplaces + gaussians) * DISCRETISATION
+
+
+@pytest.mark.parametrize("sensitivity", [2, 3])
+def test_events_that_fall_into_one_filter(sensitivity):
+    """k = 2 s mutations enter s times, all in one block: the discrete Laplace mechanism with sensitivity s."""
+    charge = Charge(Windows(RegularGrid(0, 14), width_steps=1), DiscreteLaplace(Fraction(8)), Measure.ENTERED)
+    constraint = Constraint(max_mutations=2 * sensitivity)
+    numerical = laplace(Fraction(8), sensitivity)
+    assert numerical.get_epsilon_for_delta(0.0) <= figure([charge], constraint, Fraction(0)) + DISCRETISATION
+    assert numerical.get_epsilon_for_delta(float(DELTA)) <= figure([charge], constraint, DELTA) + DISCRETISATION
+
+
+@pytest.mark.parametrize("rho", ["0.02", "0.1", "0.5"])
+@pytest.mark.parametrize("delta", ["1e-6", "1e-9"])
+def test_the_conversion_covers_gaussian_noise(rho, delta):
+    """Discrete Gaussian noise, exactly; the classical continuous figure lies below, as it must."""
+    converted = float(rho_to_epsilon(picos_up(Fraction(rho)), Fraction(delta)))
+    numerical = gaussian(1 / (2 * Fraction(rho))).get_epsilon_for_delta(float(delta))
+    assert numerical <= converted + DISCRETISATION
+    assert 0.9 * converted <= gaussian_epsilon(float(rho), float(delta)) <= converted
+
+
+@pytest.mark.parametrize(("scale", "count"), [(4, 8), (10, 30)])
+def test_repeated_responses_agree_with_distributions(scale, count):
+    numerical = laplace(Fraction(scale)).self_compose(count).get_epsilon_for_delta(1e-6)
+    assert math.isclose(repeated_response_epsilon(1 / scale, count, 1e-6), numerical, abs_tol=count * DISCRETISATION)
+
+
+def test_a_figure_that_is_too_small_would_be_seen():
+    """Nine Gaussian touches charged as eight lie below the numerical loss of a ninefold composition of larger steps."""
+    numerical = gaussian(Fraction(1, 2)).self_compose(9).get_epsilon_for_delta(float(DELTA))
+    assert float(rho_to_epsilon(6 * PICOS, DELTA)) < numerical <= float(rho_to_epsilon(9 * PICOS, DELTA)) + 9 * DISCRETISATION
