@@ -24,7 +24,8 @@ def dense_bound(rows: GramRows, width: int) -> float:
     """Return a bound on x'Gx over all alternating x that start at period 0 and stay within `width` periods, however many changes.
 
     `rows` yields (i, [G(i, i) ... G(i, width - 1)]) for i = width - 1 down to 0. An encoder for which shifting x to the left never
-    lowers the norm may be asked for starts at 0 only. Exact, but for rounding that the caller allows for, when width <= memory + 1.
+    lowers the norm may be asked for starts at 0 only. Exact when width <= memory + 1, but for the rounding of some 80 values of G per
+    period, which the caller allows for.
     Cost: O(width^2 + width * memory * 2^memory).
     """
     import numpy as np

@@ -81,7 +81,7 @@ def _searched(coefficients: Sequence[int], limits: Reach) -> tuple[AlternatingBo
 
 def _dense(coefficients: Sequence[int], width: int) -> float:
     c = scaled(coefficients)
-    return dense_bound(rows_from_the_last(c, width), width) + margin(2 * width, len(c), float(c @ c))
+    return dense_bound(rows_from_the_last(c, width), width) + margin(20 * width, len(c), float(c @ c))
 
 
 def _listed(limits: Reach, width: int) -> int:

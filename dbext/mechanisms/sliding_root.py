@@ -150,7 +150,8 @@ def stationary_profile(coefficients: Sequence[int], corner: int, measure: Measur
     """
     products = column_products(coefficients)
     norm, unit = sum(value * value for value in coefficients), coefficients[0]
-    width = min(limits.span or 2 * len(products), 2 * len(products))
+    farthest = 2 * len(products) + 2  # beyond, changes know nothing of each other
+    width = min(limits.span or farthest, farthest)
     if measure.counts_events:
         return _events(products, norm, unit, limits)
     two = round_up(worst_two(products, width), unit) if width > 1 else norm
@@ -174,7 +175,7 @@ def column_products(coefficients: Sequence[int]) -> np.ndarray:
 
 def _dense(products: np.ndarray, width: int) -> float:
     bound = dense_bound(((i, products[: width - i]) for i in range(width - 1, -1, -1)), width)
-    return bound + margin(2 * width, len(products), float(products[0]))
+    return bound + margin(20 * width, len(products), float(products[0]))
 
 
 @lru_cache(maxsize=64)

@@ -21,6 +21,8 @@ from dbext.privacy.pico import ceil_divide
 class Profile:
     """Bounds on the squared norm of one entry's effect, in squared units of the integer encoder. All proven, none estimated.
 
+    An entry's count is 0 or 1 at all times; for sums, whose values lie between 0 and a bound, multiply by the bound squared.
+
     `stay[j-1]` bounds it for at most j changes, `leave[j-1]` for at most j changes of which the last finds the entry absent for good.
     A change is a period whose count the entry alters (`state`, `net`), or one event (`entered`, `left`). Beyond the table j changes
     are bounded by j * rate; any number of them by `ceiling`, if there is one. `span` is the number of successive periods that the changes
@@ -92,10 +94,12 @@ def reach(constraint: Constraint, horizon: int | None, shortest: int, longest: i
     return Reach(_least(span, slots), span, _least(by_slots, by_ticks, by_horizon), slots, longest)
 
 
-def lifetime(profile: Profile, measure: Measure, limits: Reach) -> int:
+def lifetime(profile: Profile, measure: Measure, limits: Reach, *, two_sided: bool = False) -> int:
     """Return a bound on the squared norm of everything an entry does in its life.
 
-    An entry that uses all k >= 2 slots leaves with the last one; any other uses at most k - 1. UnboundedLoss if nothing limits it.
+    An entry that uses all k >= 2 slots leaves with the last one; any other uses at most k - 1. Sums whose bounds have both signs
+    (`two_sided`) do not profit: a value can change sign, so that an odd number of changes can end in absence; norms are then multiplied by
+    (high - low)^2. UnboundedLoss if nothing limits the entry.
     """
     if measure.counts_events:
         if limits.events is None:
@@ -103,7 +107,7 @@ def lifetime(profile: Profile, measure: Measure, limits: Reach) -> int:
         return profile.after(limits.events)
     if limits.touches is None:
         raise UnboundedLoss("an entry may change without end")
-    if limits.slots is not None and limits.slots == limits.touches >= 2:  # noqa: PLR2004 a single slot has no reserve
+    if not two_sided and limits.slots is not None and limits.slots == limits.touches >= 2:  # noqa: PLR2004 a single slot has no reserve
         return max(profile.after(limits.slots - 1), profile.after(limits.slots, leaves=True))
     return profile.after(limits.touches)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from fractions import Fraction
 
@@ -87,3 +88,16 @@ def test_mechanisms_come_back(mechanism):
     again = mechanism_from_json(json.loads(json.dumps(mechanism.to_json())))
     assert again == mechanism
     assert type(again) is type(mechanism)
+
+
+def test_a_sum_with_both_signs_keeps_no_slot_to_itself():
+    """+high, low - high, -low: three changes that end in absence; only counts make them in pairs."""
+    limits = reach(Constraint(3), 50, 1, 1)
+    assert lifetime(TABLE, Measure.STATE, limits, two_sided=True) == TABLE.after(3)
+    mechanism = SquareRoot(RegularGrid(0, 1), 6)
+    columns = [[mechanism.coefficients[t - j] if t >= j else 0 for t in range(6)] for j in range(6)]
+    profile, worst = mechanism.profile(Measure.NET, False, reach(Constraint(3), 6, 1, 1)), 0
+    for a, b, c in itertools.combinations(range(6), 3):
+        effect = [2 * x - 5 * y + 3 * z for x, y, z in zip(columns[a], columns[b], columns[c], strict=True)]
+        worst = max(worst, sum(value**2 for value in effect))
+    assert worst <= 25 * lifetime(profile, Measure.NET, reach(Constraint(3), 6, 1, 1), two_sided=True)
