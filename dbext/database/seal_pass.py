@@ -62,6 +62,8 @@ class PassSql:
         names["departures"] = self._fill("leave", names | {"silent_departures": silent}) if leaving else SQL["stay"]
         names["decide"] = self._fill("many_ticks" if ticks > 1 else "one_tick", names)
         names |= {name: self._fill(name, names) if truncated else "" for name in ("truncated", "truncations")}
+        # The records that a truncation stands for share its number, so that the first number of an entry does not tell entries apart.
+        names["entry"] = f"dense_rank() OVER (ORDER BY {names['keys_t']})" if truncated else "first_value(t.number) OVER records"
         return self._fill("pass", names)
 
     def _fill(self, name: str, names: dict[str, str] | None = None) -> str:

@@ -60,9 +60,9 @@ WITH taken AS (
     SELECT ${record_d} FROM ${deferred} AS d WHERE d.taken_by = $8
 ),
 ${truncated}
--- entry: number of the entry's first record in this pass. tick: never below that of an earlier record of the same entry.
+-- entry: a number for the entry in this pass. tick: never below that of an earlier record of the same entry.
 ordered AS MATERIALIZED (
-    SELECT t.*, first_value(t.number) OVER records AS entry, lead(t.number) OVER records IS NULL AS ends, ${tick} AS tick
+    SELECT t.*, ${entry} AS entry, lag(t.number) OVER records IS NULL AS begins, lead(t.number) OVER records IS NULL AS ends, ${tick} AS tick
     FROM (
         SELECT ${record_t}, ${own_tick} AS own_tick FROM taken AS t WHERE t.op <> 'T'
         ${truncations}
@@ -71,7 +71,7 @@ ordered AS MATERIALIZED (
 ),
 -- Entries with several records. Statements that nest (a row trigger that changes its row again) are recorded inside out, so numbers do not
 -- always tell the last image. Records are a walk from image to image: it ends where it arrives once more than it leaves, or where it began.
-crowd AS MATERIALIZED (SELECT o.* FROM ordered AS o WHERE NOT (o.entry = o.number AND o.ends)),
+crowd AS MATERIALIZED (SELECT o.* FROM ordered AS o WHERE NOT (o.begins AND o.ends)),
 crowd_ticks AS (
     SELECT c.entry, c.tick, max(c.number) AS last_number,
         max(max(c.number) FILTER (WHERE c.op = 'T')) OVER (PARTITION BY c.entry ORDER BY c.tick) AS truncation
@@ -87,7 +87,7 @@ starts AS (
     SELECT c.entry, CASE WHEN a.frozen OR a.place IS NOT NULL AND a.type_no IS NULL THEN CASE WHEN c.op IN ('U', 'D') THEN ROW(${olds_c})::text ELSE '' END
         WHEN a.present THEN ROW(${images_a})::text ELSE '' END AS image
     FROM crowd AS c LEFT JOIN LATERAL (SELECT a.ctid AS place, a.* FROM ${admission} AS a WHERE ${same_key_ac} OFFSET 0) AS a ON true
-    WHERE c.number = c.entry
+    WHERE c.begins
 ),
 broken AS (
     SELECT w.entry FROM (
@@ -112,12 +112,12 @@ repaired AS (
 steps AS (
     SELECT o.entry, o.tick, true AS leads, o.tick AS began, o.op AS first_op, false AS in_order, o.op IN ('B', 'I', 'U') AS present,
         ${keys_o}${news_o}${first_images_o}
-    FROM ordered AS o WHERE o.entry = o.number AND o.ends
+    FROM ordered AS o WHERE o.begins AND o.ends
     UNION ALL
     SELECT t.entry, t.tick, t.tick = f.tick, f.tick, f.op, coalesce(r.in_order, false), c.op IN ('B', 'I', 'U'), ${keys_f}${more_news_c}${first_images_f}
     FROM crowd_ticks AS t LEFT JOIN repaired AS r USING (entry, tick)
     JOIN crowd AS c ON c.entry = t.entry AND c.number = coalesce(r.number, t.last_number)
-    JOIN crowd AS f ON f.entry = t.entry AND f.number = t.entry
+    JOIN crowd AS f ON f.entry = t.entry AND f.begins
 ),
 -- With what was settled before (kept_*, was_*). A new entry's type is that of its first image.
 known AS (

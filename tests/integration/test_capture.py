@@ -40,7 +40,7 @@ STATEMENTS = {
     "delete": "DELETE FROM entry WHERE id IN (2, 4)",
     "delete using": "DELETE FROM entry USING (VALUES (1)) AS v (i) WHERE id = v.i",
     "truncate": "TRUNCATE entry",
-    "truncate and insert": "TRUNCATE entry; INSERT INTO entry VALUES (1, 'again')",
+    "truncate and insert": "TRUNCATE entry; INSERT INTO entry VALUES (1, 'again'), (3, 'anew'), (9, 'first')",
     "upsert": "INSERT INTO entry VALUES (1, 'up'), (50, 'in') ON CONFLICT (id) DO UPDATE SET value = excluded.value",
     "upsert that does nothing": "INSERT INTO entry VALUES (1, 'no'), (50, 'in') ON CONFLICT DO NOTHING",
     "key changed": "UPDATE entry SET id = 70 WHERE id = 1",
