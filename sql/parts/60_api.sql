@@ -16,7 +16,7 @@ CREATE FUNCTION dp_add_constraint(
     tbl regclass, name text, applies_to text DEFAULT NULL, max_mutations integer DEFAULT NULL,
     active_within interval DEFAULT NULL, at_limit text DEFAULT 'stay'
 ) RETURNS text
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET intervalstyle = 'postgres' AS $$
 BEGIN
     RETURN dbext_private.call('add_constraint', jsonb_build_object(
         'tbl', tbl::oid::bigint, 'name', name, 'applies_to', applies_to, 'max_mutations', max_mutations,
@@ -28,7 +28,7 @@ COMMENT ON FUNCTION dp_add_constraint(regclass, text, text, integer, interval, t
 CREATE FUNCTION dp_alter_constraint(
     tbl regclass, name text, max_mutations integer DEFAULT NULL, active_within interval DEFAULT NULL, at_limit text DEFAULT 'stay'
 ) RETURNS text
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET intervalstyle = 'postgres' AS $$
 BEGIN
     RETURN dbext_private.call('alter_constraint', jsonb_build_object(
         'tbl', tbl::oid::bigint, 'name', name, 'max_mutations', max_mutations,

@@ -217,3 +217,23 @@ def test_every_key_is_published_for_every_window(ready):
     ready.day(4)
     ready.publish()
     assert ready.database.value("SELECT count(*) FROM dp_release.one") == 12
+
+
+def test_settings_of_the_publisher_change_nothing(cases):
+    for setting in ("array_nulls = off", "datestyle = 'SQL, DMY'", "intervalstyle = 'iso_8601'", "timezone = 'America/New_York'",
+                    "standard_conforming_strings = off", "transform_null_equals = on", "extra_float_digits = -10", "search_path = ''"):  # fmt: skip
+        cases.session.execute(f"SET {setting}")
+    cases.session.execute("SELECT public.dp_add_constraint('public.cases', 'any', max_mutations => 5, active_within => '28 days')")
+    cases.session.execute("SELECT public.dp_set_budget('public.cases', epsilon => 1000)")
+    for name, text in (("one", "SELECT county, count(*) FROM public.cases WHERE status = 'o\\pen' GROUP BY county"),
+                       ("two", "SELECT reported, count(*) FROM public.cases GROUP BY reported")):  # fmt: skip
+        keys = "VALUES ('A'), ('B\\')" if name == "one" else "VALUES ('2020-01-02'), ('2020-02-01')"
+        sql = "SELECT public.dp_create_release(%s, %s, '1 day', epsilon => 400, groups => %s, horizon => 3)"
+        cases.session.execute(sql, (name, text, keys))
+    cases.session.execute("INSERT INTO public.cases VALUES (1, 'A', %s, '2020-02-01'), (2, %s, %s, NULL)", ("o\\pen", "B\\", "o\\pen"))
+    cases.day(1)
+    cases.session.execute("CALL public.dp_publish()")
+    assert cases.warnings == []
+    with cases.database.connect() as plain:
+        assert plain.execute("SELECT state FROM dp_release.one ORDER BY county").fetchall() == [(1,), (1,)]
+        assert plain.execute("SELECT state FROM dp_release.two ORDER BY reported").fetchall() == [(0,), (1,)]
