@@ -115,6 +115,11 @@ def columns(session: Session, table_id: int, *, gone: bool = False) -> tuple[Col
     return tuple(_column(row) for row in session.fetch(SQL["columns"], table_id) if gone or not row["gone"])
 
 
+def stored_columns(session: Session, table_id: int) -> tuple[Column, ...]:
+    """Return the columns of the run-time tables in order of position, those included whose source column is gone (NULL since)."""
+    return tuple(_column(row) for row in session.fetch(SQL["columns"], table_id))
+
+
 def _column(row: dict[str, Any]) -> Column:
     base = "enum" if row["is_enum"] else BASES.get(row["type_name"], "other")
     # LIKE does not work under every nondeterministic collation, and a predicate must never fail.

@@ -28,7 +28,7 @@ SELECT c.column_name, c.position, c.type_name, c.is_unit, c.gone, y.typcategory 
        (SELECT coalesce(array_agg(e.enumlabel::text ORDER BY e.enumsortorder), '{}') FROM pg_enum AS e WHERE e.enumtypid = y.oid)::text[] AS labels,
        dbext_private.key_operator(y.oid) AS equal, dbext_private.btree_operator(y.oid, 1::smallint) AS less,
        dbext_private.compares_by_value(y.oid) AS by_value
-FROM dbext_private.tracked_column AS c JOIN pg_type AS y ON y.oid = c.type_name::regtype
+FROM dbext_private.tracked_column AS c JOIN pg_type AS y ON y.oid = to_regtype(c.type_name)
 JOIN pg_namespace AS s ON s.oid = y.typnamespace
 JOIN pg_attribute AS a ON a.attrelid = format('dbext_private.log_%s', c.table_id)::regclass
     AND a.attname = format(CASE WHEN c.is_unit THEN 'key_%s' ELSE 'new_%s' END, c.position)

@@ -23,7 +23,8 @@ class Closing:
     """One pass over a table: it closes ticks previous_tick + 1 to last_tick.
 
     It takes the rows that are visible in `snapshot` with mutated_at up to `boundary` and that the previous seal did not take. That one
-    took: visible in `previous_snapshot` and mutated_at up to `previous_boundary`.
+    took: visible in `previous_snapshot` and mutated_at up to `previous_boundary`. `unit_lost`: a type of the unit was dropped with all that
+    used it, the log's keys included, so that there is nothing left to take.
     """
 
     table_id: int
@@ -36,6 +37,7 @@ class Closing:
     boundary: str
     ends: str
     snapshot: str
+    unit_lost: bool
 
     @property
     def ticks(self) -> int:
@@ -84,6 +86,7 @@ def close(session: Session, table_id: int) -> Closing | None:
         boundary=row["boundary"],
         ends=row["ends"],
         snapshot=snapshot,
+        unit_lost=before["unit_lost"],
     )
 
 

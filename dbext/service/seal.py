@@ -9,6 +9,7 @@ from dbext.database.catalog import StoredType
 from dbext.database.seal_pass import PassSql
 from dbext.database.session import Session
 from dbext.query.column import Column
+from dbext.query.predicate import Predicate
 from dbext.query.predicate_json import from_json
 from dbext.query.render import render
 
@@ -31,12 +32,16 @@ def seal(session: Session, table_id: int) -> dict[str, object]:
 def _seal(session: Session, closing: seals.Closing) -> None:
     seals.follow_schema(session, closing.table_id)
     seals.note_unconstrained(session, closing.table_id)
+    counts = seals.Counts(0, 0, 0) if closing.unit_lost else _pass(session, closing)
+    seals.store(session, closing, counts)
+
+
+def _pass(session: Session, closing: seals.Closing) -> seals.Counts:
     types = catalog.entry_types(session, closing.table_id)
-    classify = classification(types, catalog.columns(session, closing.table_id))
+    classify = classification(types, catalog.stored_columns(session, closing.table_id))
     sql = PassSql(closing.table_id, seals.image_columns(session, closing.table_id))
     truncated = seals.set_aside(session, sql, closing)
-    counts = seals.run_pass(session, sql.seal(types, classify, ticks=closing.ticks, truncated=truncated), closing)
-    seals.store(session, closing, counts)
+    return seals.run_pass(session, sql.seal(types, classify, ticks=closing.ticks, truncated=truncated), closing)
 
 
 def classification(types: Sequence[StoredType], columns: Sequence[Column]) -> str:
@@ -48,8 +53,22 @@ def classification(types: Sequence[StoredType], columns: Sequence[Column]) -> st
         return "0"
     default = next((str(one.number) for one in types if one.applies_to is None), "NULL::integer")
     matches = "".join(
-        f" WHEN ({render(from_json(one.applies_to, columns), 'image', 's')}) IS TRUE THEN {one.number}"
-        for one in types
-        if one.applies_to is not None
+        f" WHEN ({render(predicate, 'image', 's')}) IS TRUE THEN {number}"
+        for number, predicate in ((one.number, _predicate(one, columns)) for one in types)
+        if predicate is not None
     )
     return f"CASE{matches} ELSE {default} END" if matches else default
+
+
+def _predicate(one: StoredType, columns: Sequence[Column]) -> Predicate | None:
+    """Return the predicate of a type; None for the default type, and if it reads a column that went with its type: nothing matches it then."""
+    if one.applies_to is None or not _positions(one.applies_to) <= {column.position for column in columns}:
+        return None
+    return from_json(one.applies_to, columns)
+
+
+def _positions(node: object) -> set[int]:
+    """Return the positions of the columns that a stored predicate reads."""
+    if not isinstance(node, list):
+        return set()
+    return {node[1]} if node[0] == "column" else set().union(*map(_positions, node))

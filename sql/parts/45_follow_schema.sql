@@ -72,6 +72,9 @@ BEGIN
         PERFORM dbext_private.note_schema_event(table_id, 'column', format('column "%s" was dropped or given another type%s', lost.column_name,
             CASE WHEN lost.is_unit THEN '; it identified entries, so nothing is captured any more' ELSE '; it reads as NULL since' END));
     END LOOP;
+    -- DROP TYPE ... CASCADE took the columns of the run-time tables along: such a column is forgotten, its number is not used again.
+    DELETE FROM dbext_private.tracked_column AS k
+    WHERE k.table_id = follow_columns.table_id AND k.gone AND NOT k.is_unit AND to_regtype(k.type_name) IS NULL;
     PERFORM dbext_private.write_capture(table_id);
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_columns(integer) IS 'Notes tracked columns that are gone and makes the capture functions fit.';

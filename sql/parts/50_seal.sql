@@ -20,9 +20,9 @@ COMMENT ON FUNCTION dbext_private.refuse_seal_here() IS 'Refuses transactions an
 CREATE FUNCTION dbext_private.seal_table(table_id integer) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
--- One pass reads and writes as many rows as were mutated, but statistics know nothing of rows that just came: joins of intermediate results
--- are hashed, never looped (index look-ups are lateral subqueries, which this setting leaves alone).
-SET plan_cache_mode = force_custom_plan SET enable_nestloop = off SET work_mem = '128MB' SET jit = off
+-- One pass costs as much as there are new mutations, but statistics know little of rows that just came. So the log is read through its
+-- indexes, and joins of intermediate results are hashed, never looped (look-ups of entries are lateral subqueries, which this leaves alone).
+SET enable_seqscan = off SET enable_nestloop = off SET work_mem = '128MB' SET jit = off
 AS $$
 BEGIN
     PERFORM dbext_private.require_admin();

@@ -1,0 +1,197 @@
+"""DDL on a tracked table: writes go on, capture follows, and what it cannot follow is marked, at once or at the next seal."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+DEFINITION = "id integer PRIMARY KEY, value text, other integer DEFAULT 0"
+
+
+@pytest.fixture
+def table(tracked):
+    return tracked(DEFINITION, rows="VALUES (1, 'one'), (2, 'two')")
+
+
+def write(table, name: str = "entry", column: str = "value", key: str = "id") -> None:
+    """Write with every kind of statement, as an application that knows the new names."""
+    table.execute(f"INSERT INTO {name} ({key}, {column}) VALUES (10, 'x'), (11, 'y')")
+    table.execute(f"UPDATE {name} SET {column} = 'z' WHERE {key} = 10")
+    table.execute(f"DELETE FROM {name} WHERE {key} = 11")
+
+
+def captured(table) -> list[tuple]:
+    return table.fetch("SELECT op::text, key_1, new_2 FROM {log} WHERE op <> 'B' ORDER BY number")
+
+
+WRITTEN = [("I", 10, "x"), ("I", 11, "y"), ("U", 10, "z"), ("D", 11, None)]
+RENAMES = {
+    "a column": ("ALTER TABLE entry RENAME value TO content", {"column": "content"}),
+    "the unit": ("ALTER TABLE entry RENAME id TO number", {"key": "number"}),
+    "the table": ("ALTER TABLE entry RENAME TO renamed", {"name": "renamed"}),
+    "the schema of the table": ("CREATE SCHEMA apart; ALTER TABLE entry SET SCHEMA apart", {"name": "apart.entry"}),
+    "the schema itself": ("CREATE SCHEMA a; ALTER TABLE entry SET SCHEMA a; ALTER SCHEMA a RENAME TO b", {"name": "b.entry"}),
+    "two columns each to the other": ("ALTER TABLE entry RENAME value TO w; ALTER TABLE entry RENAME other TO value; ALTER TABLE entry RENAME w TO other", {"column": "other"}),
+    "a trigger": ('ALTER TRIGGER "00_dbext_insert" ON entry RENAME TO mine', {}),
+}
+
+
+@pytest.mark.parametrize("name", RENAMES)
+def test_what_is_renamed_is_followed(table, name):
+    command, names = RENAMES[name]
+    table.execute(command)
+    write(table, **names)
+    assert captured(table) == WRITTEN
+    table.seal_through(0)
+    assert table.events() == []
+    assert table.fetch("SELECT schema_name || '.' || table_name FROM dbext_private.tracked_table")[0][0].endswith(names.get("name", "entry"))
+
+
+def test_names_are_followed_without_event_triggers_from_the_next_seal_on(table):
+    """Where event triggers cannot be had, a rename stops writes rather than recording nothing."""
+    table.execute("ALTER EVENT TRIGGER dbext_follow_command DISABLE")
+    table.execute("ALTER TABLE entry RENAME value TO content")
+    with pytest.raises(psycopg.errors.UndefinedColumn):
+        write(table, column="content")
+    table.seal_through(0)
+    write(table, column="content")
+    assert captured(table) == WRITTEN
+    assert table.events() == []
+
+
+HARMLESS = {
+    "an added column": "ALTER TABLE entry ADD COLUMN more text DEFAULT 'm'",
+    "an added index": "CREATE INDEX ON entry (value)",
+    "another owner": "CREATE ROLE dbext_test_owner; ALTER TABLE entry OWNER TO dbext_test_owner; ALTER TABLE entry OWNER TO postgres; DROP ROLE dbext_test_owner",
+    "a wider varchar": "ALTER TABLE entry ALTER COLUMN note TYPE varchar(40); UPDATE entry SET note = repeat('w', 40)",
+    "a dropped column that is not tracked": "ALTER TABLE entry ADD COLUMN more text; ALTER TABLE entry DROP COLUMN more",
+    "a rewritten table": "CLUSTER entry USING entry_pkey; VACUUM FULL entry",
+    "a trigger of its own": "CREATE TRIGGER own AFTER DELETE ON entry EXECUTE FUNCTION suppress_redundant_updates_trigger(); DROP TRIGGER own ON entry",
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_does_not_concern_capture_leaves_no_mark(tracked, name):
+    table = tracked("id integer PRIMARY KEY, value text, note varchar(3)")
+    for command in HARMLESS[name].split("; "):
+        table.execute(command)
+    table.execute("INSERT INTO entry (id, value) VALUES (5, 'five')")
+    table.seal_through(0)
+    assert table.events() == []
+    assert 5 in table.settled()
+
+
+LOSSES = {
+    "a column dropped": ("ALTER TABLE entry DROP COLUMN other", "column"),
+    "a column given another type": ("ALTER TABLE entry ALTER COLUMN other TYPE text", "column"),
+    "a column dropped with its type": ("DROP TYPE mood CASCADE", "column"),
+    "a trigger dropped": ('DROP TRIGGER "00_dbext_update" ON entry', "trigger"),
+    "a trigger disabled": ('ALTER TABLE entry DISABLE TRIGGER "00_dbext_insert"', "trigger"),
+    "all triggers disabled": ("ALTER TABLE entry DISABLE TRIGGER ALL", "trigger"),
+    "the unique key dropped": ("ALTER TABLE entry DROP CONSTRAINT entry_pkey", "unit"),
+    "the table made unlogged": ("ALTER TABLE entry SET UNLOGGED", "table"),
+    "a child that inherits": ("CREATE TABLE child () INHERITS (entry)", "table"),
+    "the table dropped": ("DROP TABLE entry", "table"),
+}
+
+
+@pytest.mark.parametrize("event_triggers", [True, False], ids=["followed", "found at the seal"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_what_breaks_capture_is_marked_from_the_open_tick_on(database, tracked, name, event_triggers):
+    of_its_type = name == "a column dropped with its type"
+    database.execute("CREATE TYPE mood AS ENUM ('sad')")
+    table = tracked("id integer PRIMARY KEY, value text, other mood" if of_its_type else DEFINITION)
+    table.seal_through(2)
+    table.day(4)
+    if not event_triggers:
+        table.execute("ALTER EVENT TRIGGER dbext_follow_command DISABLE; ALTER EVENT TRIGGER dbext_follow_drop DISABLE")
+    command, kind = LOSSES[name]
+    table.execute(command)
+    if name.startswith("a column") and event_triggers:
+        table.execute("INSERT INTO entry (id, value) VALUES (9, 'still captured')")
+    table.seal_through(4)
+    events = table.events()
+    assert events
+    assert {(begin, end, what) for begin, end, what, _ in events} == {(3, None, kind)}
+    if name.startswith("a column") and event_triggers:
+        assert table.settled()[9] == "still captured"
+    table.seal_through(6)
+    assert table.events() == events
+
+
+def test_the_loss_of_the_unit_stops_capture_but_not_the_application(table):
+    table.execute("ALTER TABLE entry DROP COLUMN id")
+    table.execute("INSERT INTO entry (value) VALUES ('free'); UPDATE entry SET value = 'x'; DELETE FROM entry; TRUNCATE entry")
+    assert captured(table) == []
+    kinds = [kind for _, _, kind, _ in table.events()]
+    assert kinds == ["column", "unit"]
+    table.seal_through(0)
+
+
+def test_a_constraint_over_a_column_that_is_gone(tracked, database):
+    database.execute("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    table = tracked("id integer PRIMARY KEY, value text, other mood, third text")
+    for name, predicate in (("sad", "other = 'sad'"), ("x", "third = 'x'"), ("rest", None)):
+        table.execute("SELECT dp_add_constraint('entry', %s, applies_to => %s, max_mutations => 2)", (name, predicate))
+    table.execute("INSERT INTO entry VALUES (1, 'a', 'sad', 'x'), (2, 'a', 'glad', 'x')")
+    table.seal_through(0)
+    table.execute("DROP TYPE mood CASCADE; ALTER TABLE entry DROP COLUMN third; INSERT INTO entry VALUES (3, 'a')")
+    table.seal_through(1)
+    assert sorted(table.fetch("SELECT key_1, type_no FROM {admission}")) == [(1, 1), (2, 2), (3, 3)]
+
+
+def test_a_unit_dropped_with_its_type(tracked, database):
+    database.execute("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    table = tracked("id mood PRIMARY KEY, value text", rows="VALUES ('sad', 'one')")
+    table.execute("DROP TYPE mood CASCADE")
+    table.execute("INSERT INTO entry VALUES ('free')")
+    table.seal_through(0)
+    assert [kind for _, _, kind, _ in table.events()] == ["column", "unit"]
+
+
+def test_a_table_made_anew_under_the_old_name_is_taken_up_again(table):
+    table.execute("DROP TABLE entry; CREATE TABLE entry (" + DEFINITION + "); INSERT INTO entry VALUES (2, 'two'), (3, 'three')")
+    table.seal_through(0)
+    table.day(3)
+    table.track()
+    table.execute("UPDATE entry SET value = 'new' WHERE id = 3")
+    table.seal_through(3)
+    assert [(begin, end) for begin, end, _, _ in table.events()] == [(0, 3)]
+    assert table.settled() == {2: "two", 3: "new"}
+
+
+def test_a_missing_trigger_is_mended_by_tracking_again(table):
+    table.execute('ALTER TABLE entry DISABLE TRIGGER ALL; UPDATE entry SET value = \'unseen\'')
+    assert len(table.events()) == 4
+    table.seal_through(0)
+    table.day(2)
+    table.track()
+    table.seal_through(2)
+    assert table.settled() == {1: "unseen", 2: "unseen"}
+    assert {(begin, end) for begin, end, _, _ in table.events()} == {(0, 2)}
+
+
+def test_an_unseen_change_is_counted_as_a_mismatch(table):
+    table.seal_through(0)
+    name = '"00_dbext_update"'
+    table.execute(f"ALTER TABLE entry DISABLE TRIGGER {name}; UPDATE entry SET value = 'unseen'; ALTER TABLE entry ENABLE ALWAYS TRIGGER {name}")
+    table.execute("UPDATE entry SET value = 'seen'")
+    table.seal_through(1)
+    assert table.fetch("SELECT mismatched FROM dbext_private.seal ORDER BY seal_no") == [(0,), (2,)]
+    assert table.settled() == {1: "seen", 2: "seen"}
+    assert {kind for _, _, kind, _ in table.events()} == {"trigger"}
+
+
+def test_following_never_stops_a_command(table, database):
+    """Even if the catalog cannot be written, the command succeeds."""
+    database.execute("ALTER TABLE dbext_private.tracked_column ADD CHECK (column_name <> 'content')")
+    table.execute("ALTER TABLE entry RENAME value TO content")
+    assert table.fetch("SELECT count(content) FROM entry") == [(2,)]
+
+
+def test_other_tables_are_left_alone(table):
+    table.execute("CREATE TABLE another (id integer); ALTER TABLE another RENAME id TO number; DROP TABLE another")
+    table.execute("CREATE SCHEMA s; CREATE TABLE s.entry (id integer); DROP TABLE s.entry")
+    assert table.events() == []
+    write(table)
+    assert captured(table) == WRITTEN
