@@ -64,7 +64,7 @@ def _loss_of_type(charges: Sequence[Charge], entry_type: EntryType, pure: bool) 
 
 def _refuse_unbounded(charge: Charge, entry_type: EntryType) -> None:
     """Refuse a charge that an entry without limit touches for ever, or whose filter it touches without bound."""
-    if entry_type.constraint.is_bounded:
+    if entry_type.constraint.is_bounded or (charge.joint and charge.pattern.is_finite):
         return
     reaches_back = charge.measure.counts_events and charge.pattern.span()[0] is None
     if charge.pattern.is_finite and not reaches_back:
@@ -80,20 +80,24 @@ def _refuse_unbounded(charge: Charge, entry_type: EntryType) -> None:
 def _certified(each: Priced) -> Priced | None:
     """Price a charge once for an entry's whole life, if that is less than what the entry can touch filter by filter.
 
-    Events: their largest number times the price of one at the deepest tick. A count without groups changes by 0 and 1 in turn: an entry
-    that uses all k slots begins and ends absent, so that it changes the count an even number of times, and for odd k >= 3 at most
-    k - 1 times in any case.
+    Joint mechanisms bring a proven bound. Events: their largest number times the price of one at the deepest tick. A count without groups
+    changes by 0 and 1 in turn: an entry that uses all k slots begins and ends absent, so that it changes the count an even number of
+    times, and for odd k >= 3 at most k - 1 times in any case.
     """
-    k = each.constraint.max_mutations
-    if not each.constraint.is_bounded or isinstance(each.pattern, Single):
-        return None
-    if each.charge.measure.counts_events:
+    charge, k = each.charge, each.constraint.max_mutations
+    if charge.joint is not None:
+        lifetime = charge.lifetime_cost(each.constraint, each.pure)
+    elif not each.constraint.is_bounded or isinstance(each.pattern, Single):
+        lifetime = None
+    elif charge.measure.counts_events:
         lifetime = _all_events(replace(each, per_event=True))
-    elif not each.charge.grouped and k is not None and k > 1 and k % 2 == 1:
+    elif not charge.grouped and k is not None and k > 1 and k % 2 == 1:
         lifetime = _worst([each], replace(each.constraint, max_mutations=k - 1))
     else:
+        lifetime = None
+    if lifetime is None or lifetime >= _worst([each], each.constraint):
         return None
-    return replace(each, lifetime=lifetime) if lifetime < _worst([each], each.constraint) else None
+    return replace(each, lifetime=lifetime)
 
 
 def _all_events(events: Priced) -> int:

@@ -10,6 +10,7 @@ from dbext.errors import BadArgument
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import EntryType
+from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import Measure
 from dbext.privacy.noise import DiscreteLaplace, Noise
 from dbext.privacy.pattern import Pattern
@@ -24,7 +25,7 @@ _LARGEST_SCALE = 2**60
 _TOO_SMALL = "the price is too small for the number of filters that one entry can touch"
 
 
-def noise_for(  # noqa: PLR0917 a release's properties, in the order of a charge
+def noise_for(
     patterns: Sequence[Pattern],
     measure: Measure,
     grouped: bool,  # noqa: FBT001 a property of the release
@@ -33,17 +34,19 @@ def noise_for(  # noqa: PLR0917 a release's properties, in the order of a charge
     pure: bool,  # noqa: FBT001 the kind of budget
     kind: type[Noise],
     restricted_to: tuple[int, ...] | None = None,
+    joint: tuple[JointBound, ...] | None = None,
 ) -> Noise:
     """Return the smallest noise of a kind with which releasing `patterns` costs no entry more than `target_picos`.
 
     The parameter is a short rational, found from the loss at parameter 1 and then checked with the accountant: what is returned has
-    been seen to cost at most the target. Raises UnboundedLoss when no noise is enough, NotSupported for Gaussian noise when `pure`.
+    been seen to cost at most the target. `joint` holds the bounds of a mechanism that noises its patterns together. Raises UnboundedLoss
+    when no noise is enough, NotSupported for Gaussian noise when `pure`.
     """
     if target_picos < 1:
         raise BadArgument("a release needs a positive price", hint="Ask for a larger epsilon.")
 
     def loss(parameter: Fraction) -> int:
-        charges = [Charge(pattern, kind(parameter), measure, grouped, restricted_to) for pattern in patterns]
+        charges = [Charge(pattern, kind(parameter), measure, grouped, restricted_to, joint) for pattern in patterns]
         return max(worst_case_loss(charges, types, pure).values(), default=0)
 
     at_one = loss(Fraction(1))

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dbext.privacy.constraint import Constraint
+from dbext.privacy.joint import JointBound, check_bounds, joint_bound_from_json, lifetime_for, per_touch_for
 from dbext.privacy.measure import ONE_CELL, Measure, sensitivity
-from dbext.privacy.noise import Noise, cost, noise_from_json
+from dbext.privacy.noise import Noise, cost, noise_from_json, rho_of_norm
 from dbext.privacy.pattern import Pattern, pattern_from_json
 
 
@@ -17,6 +18,8 @@ class Charge:
 
     `types` holds the numbers of the entry types that the release is restricted to by their stored type; None is every type. Predicates
     never restrict a charge: an entry's columns change, its type does not.
+    With `joint`, what is noised are overlapping combinations of the pattern's filters, all with Gaussian noise of one sigma; the bounds say
+    what an entry does to them.
     """
 
     pattern: Pattern
@@ -24,6 +27,11 @@ class Charge:
     measure: Measure
     grouped: bool = False
     types: tuple[int, ...] | None = None
+    joint: tuple[JointBound, ...] | None = None
+
+    def __post_init__(self):
+        if self.joint is not None:
+            check_bounds(self.joint)
 
     def concerns(self, type_number: int) -> bool:
         """Whether entries of this type can touch the charge."""
@@ -35,6 +43,8 @@ class Charge:
 
     def cost_per_filter(self, constraint: Constraint, ticks: int | None, pure: bool) -> int | None:  # noqa: FBT001 the kind of budget
         """Return the picos that an entry spends on one filter of `ticks` ticks that it touches; None if nothing bounds it."""
+        if self.joint is not None:
+            return rho_of_norm(self.noise, per_touch_for(self.joint, constraint), pure)
         effect = sensitivity(self.measure, self.grouped, ticks, constraint)
         return None if effect is None else cost(self.noise, effect, pure)
 
@@ -43,9 +53,14 @@ class Charge:
 
         The entry is absent at one end of such a filter, so that `state` and `net` change one cell only, grouped or not.
         """
-        if self.measure.counts_events:
+        if self.measure.counts_events or self.joint is not None:
             return self.cost_per_filter(constraint, ticks, pure)
         return cost(self.noise, ONE_CELL, pure)
+
+    def lifetime_cost(self, constraint: Constraint, pure: bool) -> int | None:  # noqa: FBT001 the kind of budget
+        """Return the picos of a whole life that the bounds of a joint mechanism prove; None without such a bound."""
+        lifetime = None if self.joint is None else lifetime_for(self.joint, constraint)
+        return None if lifetime is None else rho_of_norm(self.noise, lifetime, pure)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `charge_from_json` reads."""
@@ -55,16 +70,18 @@ class Charge:
             "measure": self.measure.value,
             "grouped": self.grouped,
             "types": None if self.types is None else list(self.types),
+            "joint": None if self.joint is None else [bound.to_json() for bound in self.joint],
         }
 
 
 def charge_from_json(data: dict[str, Any]) -> Charge:
     """Rebuild a charge."""
-    types = data.get("types")
+    types, joint = data.get("types"), data.get("joint")
     return Charge(
         pattern_from_json(data["pattern"]),
         noise_from_json(data["noise"]),
         Measure(data["measure"]),
         bool(data["grouped"]),
         None if types is None else tuple(types),
+        None if joint is None else tuple(joint_bound_from_json(bound) for bound in joint),
     )

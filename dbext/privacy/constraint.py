@@ -29,6 +29,10 @@ class Constraint:
         """Whether an entry's life has any limit at all."""
         return self.max_mutations is not None or self.active_within is not None
 
+    def allows(self, other: Constraint) -> bool:
+        """Whether every entry that obeys `other` obeys this one."""
+        return self.loosest(other) == self
+
     def loosest(self, other: Constraint) -> Constraint:
         """Return a constraint that everything allowed by either obeys."""
         return Constraint(

@@ -87,12 +87,19 @@ def cost(noise: Noise, sensitivity: Sensitivity, pure: bool) -> int:  # noqa: FB
     if isinstance(noise, DiscreteLaplace):
         epsilon = sensitivity.l1 / noise.scale
         return picos_up(epsilon) if pure else _response_rho(epsilon)
+    return rho_of_norm(noise, Fraction(sensitivity.l2_squared), pure)
+
+
+def rho_of_norm(noise: Noise, norm_squared: Fraction, pure: bool) -> int:  # noqa: FBT001 the kind of budget, as everywhere
+    """Return the picos of rho that Gaussian noise costs an effect of this squared L2 norm, rounded up."""
+    if isinstance(noise, DiscreteLaplace):
+        raise NotSupported("a squared norm prices Gaussian noise only")
     if pure:
         raise NotSupported(
             "Gaussian noise has no finite epsilon at delta = 0",
             hint="Use a budget with delta > 0, or a mechanism with Laplace noise.",
         )
-    return picos_up(sensitivity.l2_squared / (2 * noise.sigma_squared))
+    return picos_up(norm_squared / (2 * noise.sigma_squared))
 
 
 @lru_cache(maxsize=1024)
