@@ -142,4 +142,5 @@ def _internal(kind: str, fault: BaseException) -> str:
         if "dbext" in parts and parts[-1] != "server.py":
             place = f"{'/'.join(parts[-2:])}, line {trace.tb_lineno}"
         trace = trace.tb_next
-    return _refusal(InternalError.sqlstate, f"dbext met an unexpected error ({kind})", f"in {place}", "Please report it with the detail line.")
+    message = f"dbext met an unexpected error ({kind})"
+    return _refusal(InternalError.sqlstate, message, f"in {place}", "Please report it with the detail line.")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupColumn:
-    """A column that a release groups by: `collation` only where it differs from its type's own; `label` is its name in the release table."""
+    """A column that a release groups by. `label`: its name in the release table; `collation`: only where it is not its type's own."""
 
     column: Column
     label: str

@@ -14,7 +14,7 @@ SQL = statements("questions")
 
 @dataclass(frozen=True)
 class Question:
-    """The canonical question: window (start, end] in ticks (None: from the beginning), measure, predicate by column positions ('' for none)."""
+    """The canonical question: window (start, end] in ticks (None: from the beginning), measure, predicate key ('' for none)."""
 
     table_id: int
     start: int | None
@@ -55,4 +55,3 @@ def _canonical(question: Question) -> tuple[object, ...]:
 def holds_budget_lock(session: Session) -> bool:
     """Whether this transaction has changed a budget, so that a second session would wait for it."""
     return session.fetch(SQL["own_budget_lock"])[0]["held"]
-

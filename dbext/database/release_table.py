@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbext.database.effects import GroupColumn, keys_sql
@@ -46,7 +46,7 @@ class ReleaseTable:
         groups = [(quote_ident(one.label), one.column.literal_type + one.collate, f"Group key: {one.column.name}") for one in self.groups]
         return [
             ("window_end", "pg_catalog.timestamptz", "End of the window, inclusive"),
-            ("window_start", "pg_catalog.timestamptz", "Start of the window, exclusive; for a state: the moment the table's history begins"),
+            ("window_start", "pg_catalog.timestamptz", "Start of the window, exclusive; of a state: when the table's history begins"),
             *groups,
             (self.value, "pg_catalog.int8", MEANINGS[self.measure] + "; may be negative"),
             ("std_error", "pg_catalog.float8", "Standard error of the noise"),
@@ -99,12 +99,12 @@ def _clipped(measure: Measure) -> str:
 
 def _rounded(made: ReleaseTable) -> str:
     figures = ((made.value, "round", "int8"), ("lower_95", "floor", "int8"), ("upper_95", "ceil", "int8"))
-    shown = [f"{_floor_at_zero(made.measure, f'pg_catalog.{function}(r.{name})')}::pg_catalog.{kind} AS {name}" for name, function, kind in figures]
+    shown = [f"{_shown(made.measure, f'pg_catalog.{function}(r.{name})')}::pg_catalog.{kind} AS {name}" for name, function, kind in figures]
     keys = "".join(f"r.{quote_ident(one.label)}, " for one in made.groups)
     return f"SELECT r.window_end, r.window_start, {keys}{', '.join(shown)}, r.release_no, r.status FROM {made.table} AS r"
 
 
-def _floor_at_zero(measure: Measure, expression: str) -> str:
+def _shown(measure: Measure, expression: str) -> str:
     return expression if measure is Measure.NET else f"GREATEST({expression}, 0)"
 
 
@@ -129,7 +129,8 @@ def rows_sql(made: ReleaseTable) -> str:
     return (
         f"INSERT INTO {made.table} (window_end, window_start, {made.group_list}{made.value}, "
         "std_error, lower_95, upper_95, release_no, status) "
-        f"SELECT w.window_end, w.window_start, {keys}v.value, w.std_error, v.value - w.half_width, v.value + w.half_width, w.period, w.status "
+        f"SELECT w.window_end, w.window_start, {keys}v.value, "
+        "w.std_error, v.value - w.half_width, v.value + w.half_width, w.period, w.status "
         "FROM (SELECT p.*, dbext_private.table_tick_end($2::integer, p.last) AS window_end, "
         "dbext_private.table_tick_end($2::integer, coalesce(p.first, t.first_tick - 1)) AS window_start, "
         "CASE WHEN EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = $2::integer AND e.from_tick <= p.last "

@@ -106,7 +106,8 @@ def distinct_keys(
     defined = ", ".join(group.defined(place) for place, group in zip(places, groups, strict=True))
     sql = (
         f"SELECT ARRAY[{texts}] AS key FROM (SELECT DISTINCT ON ({names}) t.* "
-        f"FROM jsonb_to_recordset($1::jsonb) AS t(n integer, {defined}) ORDER BY {names}, t.n) AS d ORDER BY {names.replace('t.', 'd.') if ordered else 'd.n'}"
+        f"FROM jsonb_to_recordset($1::jsonb) AS t(n integer, {defined}) ORDER BY {names}, t.n) AS d "
+        f"ORDER BY {names.replace('t.', 'd.') if ordered else 'd.n'}"
     )
     values = [{"n": n, **{f"g{place}": value for place, value in zip(places, row, strict=True)}} for n, row in enumerate(rows)]
     try:
@@ -131,7 +132,8 @@ def public_keys(session: Session, group: GroupColumn, schema: str | None, table:
     mark = marks[0]
     source = f"{quote_ident(mark['schema_name'])}.{quote_ident(mark['table_name'])}"
     value = f"s.{quote_ident(mark['column_name'])}"
-    rows = session.fetch(f"SELECT DISTINCT format('%s', {value}) AS value FROM {source} AS s WHERE {value} IS NOT NULL LIMIT {MAX_CELLS + 1}")
+    sql = f"SELECT DISTINCT format('%s', {value}) AS value FROM {source} AS s WHERE {value} IS NOT NULL LIMIT {MAX_CELLS + 1}"
+    rows = session.fetch(sql)
     return distinct_keys(session, [group], [[row["value"]] for row in rows], ordered=True)
 
 

@@ -52,7 +52,8 @@ def _open(session: Session, parts: dict[str, Any], name: str) -> None:
     except DatabaseError as fault:
         if fault.sqlstate == "57014":
             raise
-        raise SecondSessionUnavailable(f"the second session cannot be opened (SQLSTATE {fault.sqlstate}); nothing was spent", hint=ADVICE) from fault
+        said = f"the second session cannot be opened (SQLSTATE {fault.sqlstate}); nothing was spent"
+        raise SecondSessionUnavailable(said, hint=ADVICE) from fault
 
 
 def _query(session: Session, schema: str, name: str, sql: str) -> str:
@@ -65,7 +66,8 @@ def _query(session: Session, schema: str, name: str, sql: str) -> str:
                 hint="If this session changed a budget or release, COMMIT first; else ask again.",
             ) from fault
         if fault.sqlstate.startswith("08"):
-            raise SecondSessionUnavailable("the second session was lost; ask again: an answer that was stored is free", hint=ADVICE) from fault
+            said = "the second session was lost; ask again: an answer that was stored is free"
+            raise SecondSessionUnavailable(said, hint=ADVICE) from fault
         raise
     return row["reply"]
 
@@ -94,16 +96,17 @@ def connection_string(parts: dict[str, Any]) -> str:
         "statement_timeout": parts["statement_timeout"],
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-    return " ".join([
-        parts["second_session"],
-        f"dbname={_quoted(parts['database'])}",
-        f"options={_quoted(options)}",
-        f"connect_timeout={CONNECT_SECONDS}",
-        "application_name=dbext",
-        "client_encoding=UTF8",
-    ])
+    return " ".join(
+        [
+            parts["second_session"],
+            f"dbname={_quoted(parts['database'])}",
+            f"options={_quoted(options)}",
+            f"connect_timeout={CONNECT_SECONDS}",
+            "application_name=dbext",
+            "client_encoding=UTF8",
+        ]
+    )
 
 
 def _quoted(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-

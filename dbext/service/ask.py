@@ -1,10 +1,9 @@
-"""Ask about a past window, in the caller's session: remembered answers at once, new ones only after the second session has committed them."""
+"""Ask about a past window, in the caller's session: stored answers at once, new ones when the second session has committed them."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from fractions import Fraction
 from typing import Any
 

@@ -15,6 +15,8 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.service.numbers import delta_from, epsilon_from, plain, rounded_down, rounded_up
 
+MAX_NAME_BYTES = 200
+
 
 def table_loss(session: Session, table_id: int, charges: Sequence[Charge], *, pure: bool) -> int:
     """Return the picos that the worst entry of a table loses to charges: exact, the maximum over its entry types."""
@@ -77,7 +79,9 @@ def set_budget(session: Session, tbl: object, epsilon: str | None, delta: str | 
     changed = ledger.read_budget(session, target.budget_id)
     _require_covers(session, changed)
     note = {"delta": plain(wanted_delta), "table": table.shown_name}
-    ledger.append(session, "budget", target.budget_id, recorded_by=who.name, table_id=table.table_id, epsilon=plain(wanted_epsilon), note=note)
+    ledger.append(
+        session, "budget", target.budget_id, recorded_by=who.name, table_id=table.table_id, epsilon=plain(wanted_epsilon), note=note
+    )
     return f'budget "{changed.name}" of table {table.shown_name}: epsilon {plain(wanted_epsilon)}, delta {plain(wanted_delta)}'
 
 
@@ -95,8 +99,8 @@ def _lock_for(session: Session, table: catalog.TrackedTable, name: str | None, e
 
 
 def _checked_name(name: str) -> str:
-    if not name or len(name.encode()) > 200 or not name.isprintable():
-        raise BadArgument("a budget's name has 1 to 200 printable bytes")
+    if not name or len(name.encode()) > MAX_NAME_BYTES or not name.isprintable():
+        raise BadArgument(f"a budget's name has 1 to {MAX_NAME_BYTES} printable bytes")
     return name
 
 

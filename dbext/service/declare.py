@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from dbext.database import catalog, ledger, moments, release_table, releases, rights
+from dbext.database import catalog, ledger, release_table, releases, rights
 from dbext.database.catalog import TrackedTable
 from dbext.database.effects import GroupColumn
 from dbext.database.ledger import Budget
@@ -21,7 +21,7 @@ from dbext.service.budget import require_fits
 from dbext.service.draft import Draft, draft
 from dbext.service.explain import candidate_rows
 from dbext.service.grouping import columns_to_json, group_columns, groups_to_json
-from dbext.service.numbers import plain, rounded_down, rounded_up
+from dbext.service.numbers import plain, rounded_down
 
 MAX_NAME_BYTES = 48
 _NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
@@ -53,7 +53,7 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
 
 def _said(name: str, made: Plan, budget: Budget, asked: str, left: str) -> str:
     return (
-        f'release dp_release.{name}: {made.kind} of {made.measure.value}, mechanism {made.mechanism.name}; '
+        f"release dp_release.{name}: {made.kind} of {made.measure.value}, mechanism {made.mechanism.name}; "
         f'reserves epsilon {asked} of budget "{budget.name}", {left} left'
     )
 
@@ -134,7 +134,13 @@ def drop_release(session: Session, *, name: str | None) -> str:
         raise NotPermitted(f"release {name} was declared by someone else")
     charges = ledger.published_charges(session, release.release_id)
     ledger.append(
-        session, "return", budget.budget_id, recorded_by=who.name, table_id=release.table_id, release_id=release.release_id, charges=charges
+        session,
+        "return",
+        budget.budget_id,
+        recorded_by=who.name,
+        table_id=release.table_id,
+        release_id=release.release_id,
+        charges=charges,
     )
     release_table.drop(session, release.name)
     releases.mark_dropped(session, release.release_id)
@@ -142,7 +148,7 @@ def drop_release(session: Session, *, name: str | None) -> str:
 
 
 def mark_public(session: Session, *, tbl: int, column_name: str | None) -> str:
-    """Note that a column's values are public. The caller owns the table, which must be an ordinary one: a view would run its code for us."""
+    """Note that a column's values are public. Its table must be an ordinary one of the caller's: a view would run its code for us."""
     rights.require_admin(session)
     rows = session.fetch(releases.SQL["column_of_table"], tbl, column_name)
     if not rows or rows[0]["column_name"] is None:
@@ -155,4 +161,6 @@ def mark_public(session: Session, *, tbl: int, column_name: str | None) -> str:
     if not row["reachable"]:
         raise NotPermitted("dbext may not use the schema of that table", hint=f"GRANT USAGE ON SCHEMA {row['schema_name']} TO dbext_owner;")
     session.execute(releases.SQL["mark_public"], row["schema_name"], row["table_name"], row["column_name"])
-    return f"column {row['column_name']} of table {row['schema_name']}.{row['table_name']} is marked public: its values may become group keys"
+    return (
+        f"column {row['column_name']} of table {row['schema_name']}.{row['table_name']} is marked public: its values may become group keys"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -113,5 +112,3 @@ def _max_error(text: str) -> Fraction:
     if value <= 0:
         raise BadArgument("max_error must be positive")
     return value
-
-

@@ -15,9 +15,10 @@ from dbext.query.planner import candidates
 from dbext.service.draft import Draft, draft
 
 
-def plan_release(session: Session, *, name: str | None = None, declaration: str | None, **wishes: Any) -> list[dict[str, Any]]:
-    """Return the candidates of a declaration that is not made yet; `name` is ignored, so that the call differs from the real one by its name alone."""
+def plan_release(session: Session, *, declaration: str | None, **wishes: Any) -> list[dict[str, Any]]:
+    """Return the candidates of a declaration that is not made yet. Takes what `create_release` takes; the name does not matter."""
     rights.require_analyst(session)
+    wishes.pop("name", None)
     drafted = draft(session, declaration, **wishes)
     budget = ledger.read_budget(session, ledger.budget_id_of(session, drafted.table.table_id, drafted.table.shown_name))
     return candidate_rows(drafted, catalog.accounted_types(session, drafted.table), budget.delta)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from tests.integration.tracked import Tracked
 
 #: Day 0 of every history: a Wednesday.
-DAY_ZERO = datetime.date(2020, 1, 1)
+DAY_ZERO = dt.date(2020, 1, 1)
 ZONE = "Asia/Taipei"
 
 
@@ -33,12 +33,12 @@ class Cases:
 
     def day(self, number: int, hour: int = 12) -> None:
         """Let it be `hour` o'clock of a day of the history in the superuser's session."""
-        moment = datetime.datetime.combine(DAY_ZERO + datetime.timedelta(days=number), datetime.time(hour))
+        moment = dt.datetime.combine(DAY_ZERO + dt.timedelta(days=number), dt.time(hour))
         self.session.execute("SELECT set_config('dbext.now', %s, false)", (f"{moment.isoformat()}+08",))
 
     def midnight(self, number: int) -> str:
         """Return the moment at which a day begins."""
-        return f"{(DAY_ZERO + datetime.timedelta(days=number)).isoformat()} 00:00+08"
+        return f"{(DAY_ZERO + dt.timedelta(days=number)).isoformat()} 00:00+08"
 
     def insert(self, *rows: Sequence[Any]) -> None:
         """Insert (id, county, status) rows in one statement."""

@@ -28,7 +28,7 @@ def test_a_table_that_is_not_tracked_has_no_budget(database):
 def test_a_budget_is_set_changed_and_recorded(cases):
     cases.budget(2)
     cases.budget(3, "1e-6")
-    rows = cases.database.fetch("SELECT budget, table_name, epsilon, delta, spent, reserved, \"left\" FROM dbext.budget_status")
+    rows = cases.database.fetch('SELECT budget, table_name, epsilon, delta, spent, reserved, "left" FROM dbext.budget_status')
     assert [(name, table, str(epsilon), str(delta)) for name, table, epsilon, delta, *_ in rows] == [
         ("public.cases", "public.cases", "3", "0.000001")
     ]
@@ -75,7 +75,9 @@ def shared(ready):
     ready.session.execute("SELECT dp_track('visits')")
     ready.session.execute("SELECT dp_add_constraint('visits', 'any', max_mutations => 1)")
     ready.session.execute("SELECT dp_set_budget('visits', epsilon => 5)")
-    ready.session.execute("SELECT dp_create_release('v', 'SELECT count(*) FROM visits WHERE dp_time > now() - INTERVAL ''1 day''', '1 day', epsilon => 3)")
+    ready.session.execute(
+        "SELECT dp_create_release('v', 'SELECT count(*) FROM visits WHERE dp_time > now() - INTERVAL ''1 day''', '1 day', epsilon => 3)"
+    )
     return ready
 
 

@@ -62,7 +62,9 @@ def test_a_savepoint_does_not_refund(told):
 
 
 def test_an_exception_block_does_not_refund(told):
-    told.session.execute(f"DO $do$ BEGIN PERFORM 1 / (n - n)::int FROM ({ASK.format('id = 1')} AS n) AS s; EXCEPTION WHEN division_by_zero THEN NULL; END $do$")
+    told.session.execute(
+        f"DO $do$ BEGIN PERFORM 1 / (n - n)::int FROM ({ASK.format('id = 1')} AS n) AS s; EXCEPTION WHEN division_by_zero THEN NULL; END $do$"
+    )
     assert charges(told) == 1
 
 

@@ -128,10 +128,14 @@ def test_an_enum_brings_its_own_keys(ready):
     ready.session.execute("CREATE TYPE colour AS ENUM ('red', 'blue')")
     ready.session.execute("CREATE TABLE cars (id int PRIMARY KEY, colour colour)")
     ready.day(-1)
-    ready.session.execute("SELECT dp_track('cars', time_zone => 'Asia/Taipei'); SELECT dp_add_constraint('cars', 'any', max_mutations => 1)")
+    ready.session.execute(
+        "SELECT dp_track('cars', time_zone => 'Asia/Taipei'); SELECT dp_add_constraint('cars', 'any', max_mutations => 1)"
+    )
     ready.session.execute("SELECT dp_set_budget('cars', epsilon => 500)")
     ready.day(0)
-    ready.declare("cars", "SELECT colour, count(*) FROM cars WHERE dp_time > now() - INTERVAL '1 day' GROUP BY colour", every="1 day", epsilon=400)
+    ready.declare(
+        "cars", "SELECT colour, count(*) FROM cars WHERE dp_time > now() - INTERVAL '1 day' GROUP BY colour", every="1 day", epsilon=400
+    )
     ready.session.execute("INSERT INTO cars VALUES (1, 'blue'), (2, 'blue'), (3, 'red'), (4, NULL)")
     ready.day(1)
     ready.publish()

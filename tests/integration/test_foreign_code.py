@@ -1,6 +1,5 @@
 """Code that others wrote must not run with the rights of dbext_owner, wherever a value of their types is read or written."""
 
-import psycopg
 import pytest
 
 #: A cast that its type's owner wrote; run by dbext_owner it would show itself in table `caught`.
@@ -22,7 +21,9 @@ CREATE TABLE shade (name colour); INSERT INTO shade VALUES ('red'), ('blue');
 def trapped(ready):
     ready.session.execute(TRAP)
     ready.day(-1)
-    ready.session.execute("SELECT dp_track('cars', time_zone => 'Asia/Taipei'); SELECT dp_add_constraint('cars', 'any', max_mutations => 2)")
+    ready.session.execute(
+        "SELECT dp_track('cars', time_zone => 'Asia/Taipei'); SELECT dp_add_constraint('cars', 'any', max_mutations => 2)"
+    )
     ready.session.execute("SELECT dp_set_budget('cars', epsilon => 900); SELECT dp_mark_public('shade', 'name')")
     ready.day(0)
     ready.session.execute("INSERT INTO cars VALUES (1, 'blue'), (2, 'blue'), (3, 'red')")
@@ -55,11 +56,7 @@ def test_a_domains_check_is_never_run_by_us(ready):
         CREATE DOMAIN word AS text CHECK (trap(VALUE));
         CREATE TABLE notes (id integer PRIMARY KEY, kind word)""")
     ready.day(-1)
-    try:
-        ready.session.execute("SELECT dp_track('notes', time_zone => 'Asia/Taipei')")
-    except psycopg.Error as refusal:
-        assert refusal.sqlstate == "DP003"
-        return
+    ready.session.execute("SELECT dp_track('notes', time_zone => 'Asia/Taipei')")
     ready.session.execute("SELECT dp_add_constraint('notes', 'any', max_mutations => 2); SELECT dp_set_budget('notes', epsilon => 900)")
     ready.day(0)
     ready.session.execute("INSERT INTO notes VALUES (1, 'a')")

@@ -72,14 +72,20 @@ def test_without_groups_one_row_a_window(loud):
     loud.declare("one", "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'", every="1 day", epsilon=LOUD)
     history(loud)
     loud.publish()
-    assert loud.database.fetch("SELECT release_no, net, status FROM dp_release.one ORDER BY 1") == [(1, 3, "ok"), (2, 2, "ok"), (3, -1, "ok")]
+    assert loud.database.fetch("SELECT release_no, net, status FROM dp_release.one ORDER BY 1") == [
+        (1, 3, "ok"),
+        (2, 2, "ok"),
+        (3, -1, "ok"),
+    ]
 
 
 def test_window_ends_are_local_midnights(loud):
     loud.declare("one", "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '2 days'", every="1 day", epsilon=1)
     loud.day(2)
     loud.publish()
-    rows = loud.database.fetch("SELECT window_start = %s, window_end = %s FROM dp_release.one WHERE release_no = 2", (loud.midnight(0), loud.midnight(2)))
+    rows = loud.database.fetch(
+        "SELECT window_start = %s, window_end = %s FROM dp_release.one WHERE release_no = 2", (loud.midnight(0), loud.midnight(2))
+    )
     assert rows == [(True, True)]
 
 
@@ -173,7 +179,9 @@ def test_a_release_ends_at_its_horizon(ready):
     ready.declare("one", "SELECT count(*) FROM cases", every="1 day", epsilon=1, horizon=3)
     ready.day(6)
     ready.publish()
-    assert ready.database.fetch("SELECT published, horizon, status, next_due FROM dbext.release_status") == [(3, 3, "horizon reached", None)]
+    assert ready.database.fetch("SELECT published, horizon, status, next_due FROM dbext.release_status") == [
+        (3, 3, "horizon reached", None)
+    ]
     assert ready.database.value("SELECT count(*) FROM dp_release.one") == 3
 
 

@@ -57,7 +57,9 @@ def test_connections_used_up_are_named_and_nothing_is_spent(told):
     """A login without the right to more connections stands for a server that has none left."""
     role = told.database.create_role(name="lonely", options="LOGIN SUPERUSER CONNECTION LIMIT 0")
     told.session.execute(f"ALTER ROLE {role} NOSUPERUSER")
-    told.session.execute("UPDATE dbext_private.runtime SET second_session = replace(second_session, 'user=postgres', %s)", (f"user={role}",))
+    told.session.execute(
+        "UPDATE dbext_private.runtime SET second_session = replace(second_session, 'user=postgres', %s)", (f"user={role}",)
+    )
     refused(told.session, "DP040", ASK.format("id = 1"))
     assert charges(told) == 0
 
@@ -155,9 +157,13 @@ def test_a_cancelled_question_that_was_answered_is_remembered(told):
 
 def test_the_second_session_is_durable_whatever_the_caller_sets(told):
     """What it inherits from nobody: role, isolation, commit and path."""
-    told.session.execute("ALTER ROLE postgres SET synchronous_commit = off; ALTER ROLE postgres SET default_transaction_isolation = 'serializable'")
+    told.session.execute(
+        "ALTER ROLE postgres SET synchronous_commit = off; ALTER ROLE postgres SET default_transaction_isolation = 'serializable'"
+    )
     told.session.execute("ALTER ROLE postgres SET default_transaction_read_only = on; ALTER ROLE postgres SET search_path = nowhere")
-    told.session.execute("CREATE TABLE seen (role text, synchronous text, isolation text, path text); ALTER TABLE seen OWNER TO dbext_owner")
+    told.session.execute(
+        "CREATE TABLE seen (role text, synchronous text, isolation text, path text); ALTER TABLE seen OWNER TO dbext_owner"
+    )
     told.session.execute("""
         CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql SECURITY INVOKER AS $$ BEGIN
             INSERT INTO public.seen VALUES (current_user, current_setting('synchronous_commit'), current_setting('transaction_isolation'),
