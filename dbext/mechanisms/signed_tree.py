@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dbext.errors import BadArgument
 from dbext.mechanisms.protocol import Node, check_period
 from dbext.privacy.grid import MonthGrid, RegularGrid
-from dbext.privacy.pattern import Filter, Pattern, Several, Single, Windows
+from dbext.privacy.pattern import Filter, Pattern, Several, SignedBlocks, Single
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,13 +107,9 @@ class SignedTree:
         return ((0, 1), *blocks) if self.baseline else blocks
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """Return every level's blocks, as far as they are used, and the baseline."""
-        counts = [0] * self.levels
-        for number in _first_uses(self):
-            index, level = divmod(number - 1, self.levels)
-            counts[level] = max(counts[level], index + 1)
-        levels = tuple(self._level(level, count) for level, count in enumerate(counts) if count)
-        return (Several((Single(None, self.grid.end(0)), *levels) if self.baseline else levels),)
+        """Return every level's blocks, as far as they may be used, and the baseline."""
+        blocks = SignedBlocks(self.grid, self.horizon, self.radix, self.levels)
+        return (Several((Single(None, self.grid.end(0)), blocks)) if self.baseline else blocks,)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `mechanism_from_json` reads."""
@@ -126,14 +122,6 @@ class SignedTree:
         index, level = divmod(number - 1, self.levels)
         size = self.radix**level
         return Node(number, self.grid.end(index * size), self.grid.end((index + 1) * size))
-
-    def _level(self, level: int, count: int) -> Windows:
-        size = self.radix**level
-        if isinstance(self.grid, MonthGrid):
-            grid: RegularGrid | MonthGrid = MonthGrid(self.grid.first_month, self.grid.months * size)
-        else:
-            grid = RegularGrid(self.grid.origin, self.grid.step * size)
-        return Windows(grid, None, 1, 0, count)
 
 
 def signed_blocks(total: int, radix: int, levels: int) -> list[tuple[int, int, int]]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from dbext.errors import UnboundedLoss
 from dbext.privacy.cells import PricedFilter
@@ -35,7 +36,8 @@ _LARGEST_OVERLAP = 200_000
 def worst_case_loss(charges: Sequence[Charge], types: Sequence[EntryType], pure: bool) -> dict[int, int]:  # noqa: FBT001 the kind of budget
     """Return for every type number the largest loss of one entry, in picos of epsilon (`pure`) or rho. The budget's figure is the largest.
 
-    Raises UnboundedLoss, naming the type, when nothing bounds it. The figure of a union is never above the sum of the figures of its parts.
+    Raises UnboundedLoss, naming the type, when nothing bounds it. The figure is never above the sum of the charges' own losses, and never
+    falls when a charge is added.
     """
     return {one.number: _loss_of_type(charges, one, pure) for one in types}
 
@@ -77,6 +79,7 @@ def _refuse_unbounded(charge: Charge, entry_type: EntryType) -> None:
     )
 
 
+@lru_cache(maxsize=1024)
 def _certified(each: Priced) -> Priced | None:
     """Price a charge once for an entry's whole life, if that is less than what the entry can touch filter by filter.
 

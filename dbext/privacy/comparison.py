@@ -52,21 +52,6 @@ def advanced_composition(epsilons: Sequence[float], delta: float) -> float:
     return simple_epsilon(sum(pure_rho(epsilon) for epsilon in epsilons), delta)
 
 
-def repeated_response_epsilon(epsilon: float, count: int, delta: float) -> float:
-    """Return the exact epsilon at `delta` of `count` binary randomised responses (Kairouz, Oh and Viswanath 2015).
-
-    Discrete Laplace noise at sensitivity 1 is one: its privacy loss is epsilon or -epsilon and nothing else. With j of the losses positive
-    the loss is (2j - count) epsilon.
-    """
-    true = 1 / (1 + math.exp(-epsilon))
-    losses = [((2 * j - count) * epsilon, math.comb(count, j) * true**j * (1 - true) ** (count - j)) for j in range(count + 1)]
-
-    def spent(at: float) -> float:
-        return math.fsum(share * -math.expm1(at - loss) for loss, share in losses if loss > at)
-
-    return _bisect(lambda at: spent(at) <= delta, 0.0, count * epsilon)
-
-
 def _lower_tail(x: float) -> float:
     return math.erfc(-x / math.sqrt(2)) / 2
 

@@ -193,13 +193,61 @@ class Tree:
 
 
 @dataclass(frozen=True)
+class SignedBlocks:
+    """The blocks that totals of periods 1 ... count add and subtract: levels of radix^l periods each, all but the highest in full groups.
+
+    A total that is rounded up takes away blocks which are not over yet; their noise is drawn with the first total that uses them. So the
+    blocks of a level reach to the end of the longer block that holds the last total, and one beyond where rounding up carries on.
+    """
+
+    grid: RegularGrid | MonthGrid
+    count: int
+    radix: int
+    levels: int
+
+    def __post_init__(self):
+        if self.count < 1 or self.radix < 2 or self.levels < 1:  # noqa: PLR2004 the smallest radix
+            raise BadArgument("a signed tree needs a period, a radix of at least 2 and one level")
+
+    is_finite = True
+    cycle = None
+
+    def blocks(self, level: int) -> int:
+        """Return the number of blocks of a level that a total may use."""
+        reach = self.count
+        for _ in range(level):
+            reach = reach // self.radix + 1
+        return reach if level == self.levels - 1 else (reach // self.radix + 1) * self.radix
+
+    def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
+        """Yield the filters that hold a tick in (since, until], level by level."""
+        for level in range(self.levels):
+            length = self.radix**level
+            blocks = ((self.grid.end(n * length), self.grid.end((n + 1) * length)) for n in range(self.blocks(level)))
+            yield from _between(blocks, since, until)
+
+    def span(self) -> tuple[int | None, int | None]:
+        """Return the range that the blocks cover."""
+        last = max(self.radix**level * self.blocks(level) for level in range(self.levels))
+        return self.grid.end(0), self.grid.end(last)
+
+    def through(self, period: int) -> SignedBlocks:
+        """Return the blocks that totals up to a period may use."""
+        return replace(self, count=min(period, self.count))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tagged form that `pattern_from_json` reads."""
+        return {"kind": "signed_blocks", "grid": self.grid.to_json(), "count": self.count, "radix": self.radix, "levels": self.levels}
+
+
+@dataclass(frozen=True)
 class Several:
     """The filters of several patterns of one release: all of them finite, or all endless.
 
     Charged as one, because one predicate is behind them: an entry's events, or its ups and downs, are shared by all parts.
     """
 
-    parts: tuple[Single | Windows | Tree, ...]
+    parts: tuple[Single | Windows | Tree | SignedBlocks, ...]
 
     def __post_init__(self):
         if len({part.is_finite for part in self.parts}) != 1:
@@ -247,18 +295,18 @@ class Several:
         return {"kind": "several", "parts": [part.to_json() for part in self.parts]}
 
 
-def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree | Several:
+def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree | SignedBlocks | Several:
     """Rebuild a pattern from its tagged form."""
     kind = data.get("kind")
     if kind == "single":
         return Single(data["start"], data["end"])
     if kind == "several":
         return Several(tuple(pattern_from_json(part) for part in data["parts"]))
-    if kind not in ("windows", "tree"):
+    kinds = {"windows": Windows, "tree": Tree, "signed_blocks": SignedBlocks}
+    if kind not in kinds:
         raise BadArgument(f"unknown pattern {kind!r}")
     fields = {name: value for name, value in data.items() if name not in ("kind", "grid")}
-    grid = grid_from_json(data["grid"])
-    return Windows(grid, **fields) if kind == "windows" else Tree(grid, **fields)
+    return kinds[kind](grid_from_json(data["grid"]), **fields)
 
 
 def _between(filters: Iterator[Filter], since: int | None, until: int | None) -> Iterator[Filter]:

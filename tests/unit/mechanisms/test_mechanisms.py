@@ -17,6 +17,7 @@ from dbext.mechanisms.disjoint import DisjointSums, disjoint_sums
 from dbext.mechanisms.hierarchical import HierarchicalSums, best_levels, cover, hierarchical_sums, mean_blocks
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
 from dbext.mechanisms.registry import mechanism_from_json
+from dbext.mechanisms.signed_tree import SignedTree
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
@@ -134,6 +135,19 @@ def test_no_history_moves_the_drawn_nodes_further_than_charged(name, grouped):
         assert moved <= charged
         if measure is Measure.NET and not grouped and constraint.max_mutations == 1:
             assert moved == charged, "one mutation: nothing cancels"
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (5, 2), (12, 2), (19, 1), (4, 4)])
+def test_signed_trees_charge_what_they_have_drawn_at_every_period(shape):
+    """Blocks that are not over yet are drawn with the first total that takes them away: they have left, too."""
+    for horizon in (1, 7, 40, 100):
+        tree, drawn = SignedTree(WEEKS, horizon, *shape), set()
+        (pattern,) = tree.patterns()
+        for period in range(1, horizon + 1):
+            drawn |= {(node.start, node.end) for node in tree.nodes(period)}
+            assert drawn <= set(pattern.through(period).filters())
+        charged = worst_case_loss([Charge(pattern, DiscreteLaplace(Fraction(1)), Measure.NET)], [EntryType(1, "any", Constraint(1))], pure=True)
+        assert charged[1] == shape[1] * PICOS
 
 
 def test_a_tree_uses_a_node_for_every_binary_digit():

@@ -12,7 +12,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
-from dbext.privacy.comparison import gaussian_epsilon, repeated_response_epsilon
+from dbext.privacy.comparison import gaussian_epsilon
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import epsilon_of, rho_to_epsilon
 from dbext.privacy.grid import RegularGrid
@@ -20,6 +20,7 @@ from dbext.privacy.measure import Measure
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from dbext.privacy.pattern import Single, Windows
 from dbext.privacy.pico import PICOS, picos_up
+from dbext.privacy.repeated_laplace import repeated_laplace_epsilon
 
 DELTA = Fraction(1, 10**6)
 DISCRETISATION = 1e-3
@@ -80,10 +81,10 @@ def test_the_conversion_covers_gaussian_noise(rho, delta):
     assert 0.9 * converted <= gaussian_epsilon(float(rho), float(delta)) <= converted
 
 
-@pytest.mark.parametrize(("scale", "count"), [(4, 8), (10, 30)])
-def test_repeated_responses_agree_with_distributions(scale, count):
-    numerical = laplace(Fraction(scale)).self_compose(count).get_epsilon_for_delta(1e-6)
-    assert math.isclose(repeated_response_epsilon(1 / scale, count, 1e-6), numerical, abs_tol=count * DISCRETISATION)
+@pytest.mark.parametrize(("scale", "sensitivity", "count"), [(4, 1, 8), (10, 1, 30), (6, 2, 9)])
+def test_repeated_answers_agree_with_distributions(scale, sensitivity, count):
+    numerical = laplace(Fraction(scale), sensitivity).self_compose(count).get_epsilon_for_delta(1e-6)
+    assert math.isclose(repeated_laplace_epsilon(1e-6, 1 / scale, sensitivity, count), numerical, abs_tol=count * DISCRETISATION)
 
 
 def test_a_figure_that_is_too_small_would_be_seen():

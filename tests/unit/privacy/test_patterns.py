@@ -13,7 +13,7 @@ from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import MonthGrid, RegularGrid, first_of_month, grid_from_json
 from dbext.privacy.measure import Measure
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
-from dbext.privacy.pattern import Several, Single, Tree, Windows, pattern_from_json
+from dbext.privacy.pattern import Several, SignedBlocks, Single, Tree, Windows, pattern_from_json
 
 MONDAY = date(2000, 1, 3)
 grids = st.one_of(
@@ -23,13 +23,15 @@ grids = st.one_of(
 
 @st.composite
 def patterns(draw, *, endless: bool | None = None):
-    kind = draw(st.sampled_from(["windows"] if endless else ["single", "windows", "tree"]))
+    kind = draw(st.sampled_from(["windows"] if endless else ["single", "windows", "tree", "signed"]))
     count = None if endless else draw(st.integers(1, 20))
     if kind == "single":
         start = draw(st.one_of(st.none(), st.integers(-20, 20)))
         return Single(start, draw(st.integers(1, 9)) + (start or 0))
     if kind == "tree":
         return Tree(draw(grids), count)
+    if kind == "signed":
+        return SignedBlocks(draw(grids), count, draw(st.integers(2, 5)), draw(st.integers(1, 3)))
     width = draw(st.integers(1, 40))
     ticks, steps = (width, None) if draw(st.booleans()) else (None, width)
     return Windows(draw(grids), ticks, steps, draw(st.integers(0, 3)), count, draw(st.integers(0, 3)), draw(st.integers(1, 3)))
