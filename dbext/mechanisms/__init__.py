@@ -1,5 +1,13 @@
 """Randomised algorithms: what is noised, when, how it is put together again, and how large the error is. Pure.
 
-Read it in this order: `protocol` (what every mechanism offers), `independent`, `disjoint`, `binary_tree`, `registry`, `sampling` (the only
-source of noise; `sampling_plain` and `sampling_wide` hold the two forms of the same algorithms), `error`.
+Read it in this order:
+
+- `protocol`: what every mechanism that noises time ranges offers; `independent`, `disjoint`, `hierarchical`, `binary_tree`, `signed_tree`.
+- `encoded`: what a mechanism offers that noises whole-number combinations of time ranges; `square_root`, `normalised_square_root`,
+  `sliding_root`, `shared_windows`; `joint_bounds` turns what they prove about an entry's effect into what a charge keeps. The proofs are
+  in `profiles` (finite horizons) and `stationary` (endless), over `toeplitz`, `gram`, `alternating`, `same_sign`, `dense_paths`, `minimax`.
+- `registry`: mechanisms by the tag they are stored with.
+- `sampling`: the only source of noise; `sampling_plain` and `sampling_wide` are two forms of the same algorithms.
+- `error`: variances and 95% intervals; `simultaneous`: intervals that hold at every time together.
+- `unequal_budgets`, `honaker`, `smooth_tree`, `tree_paths`: other trees, to compare with; `randomised_response`: the local model.
 """

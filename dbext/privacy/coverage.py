@@ -14,6 +14,7 @@ Everything is exact in whole picos; the wide form (`coverage_wide`, numpy) gives
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from dbext.privacy.cells import NEVER, Cells, PricedFilter, cells_of
 
@@ -28,7 +29,7 @@ def heaviest_points(filters: Sequence[PricedFilter], points: int, beyond: tuple[
     cost there. Filters without an end reach into that region and are paid for once.
     """
     cells = cells_of(filters)
-    layers = min(points, cells.count)
+    layers = min(points, cells.count, _stabbing_number(filters) + 1)
     if use_wide(filters, layers * (2 * cells.count + _total_length(cells))):
         from dbext.privacy.coverage_wide import point_layers
     else:
@@ -69,6 +70,15 @@ def touched_by_all(filters: Sequence[PricedFilter]) -> int:
 def use_wide(filters: Sequence[PricedFilter], steps: int) -> bool:
     """Whether numpy pays and 64-bit sums are safe."""
     return steps >= WIDE_FROM and sum(max(f.opening, f.later) for f in filters) < -NEVER
+
+
+def _stabbing_number(filters: Sequence[PricedFilter]) -> int:
+    """Return the least number of points that touch every filter with an end; one more, before all others, touches them at later prices."""
+    count, last = 0, None
+    for start, end in sorted(((f.start, f.end) for f in filters if f.end is not None), key=itemgetter(1)):
+        if last is None or (start is not None and start >= last):
+            count, last = count + 1, end
+    return count
 
 
 def _total_length(cells: Cells) -> int:

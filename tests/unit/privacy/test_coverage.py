@@ -120,6 +120,15 @@ def test_past_the_limit_of_work_the_joint_figure_is_an_upper_bound(filters, poin
     assert bound == min(heaviest_points(filters, points), deepest_window(filters, within))
 
 
+@given(filter_lists(), st.sampled_from([(0, 0), (2, 5)]))
+def test_more_mutations_than_filters(filters, beyond):
+    """Past the number that touches everything, only far ones add anything."""
+    many = len(filters) + 3
+    gained = heaviest_points(filters, many + 7, beyond) - heaviest_points(filters, many, beyond)
+    assert gained == 7 * beyond[1]
+    assert heaviest_points(filters, many) == touched_by_all(filters)
+
+
 @given(filter_lists(moving=False))
 def test_limits_that_do_not_bind_touch_everything(filters):
     many = len(filters)
