@@ -59,7 +59,7 @@ def install(dsn: str, *, dry_run: bool, folder: Path | None, second_session: str
         )
     where = (folder or default_folder(server.python.version)).absolute()
     target = Target(dsn, server, matching_python(server.python), where, second_session or server.own_session)
-    _require_rights(target)
+    _require_this_machine(server)
     probe.check_second_session(dsn, target.second_session)
     step(f"the server reaches itself with: {probe.without_password(target.second_session)}")
     carry_out(steps_for(target), dry_run=dry_run)
@@ -97,13 +97,9 @@ def matching_python(embedded: probe.EmbeddedPython) -> Path:
     )
 
 
-def _require_rights(target: Target) -> None:
-    """Refuse early, with the command that would work, if the folders cannot be written."""
-    require_writable([target.server.extension_folder, target.folder], _command_line(target))
-    if not (target.server.extension_folder / "plpython3u.control").exists():
-        raise NotSupported(
-            f"{target.server.extension_folder} is not on this machine", hint="Run dbext install on the machine of the server."
-        )
+def _require_this_machine(server: probe.Server) -> None:
+    if not (server.extension_folder / "plpython3u.control").exists():
+        raise NotSupported(f"{server.extension_folder} is not on this machine", hint="Run dbext install on the machine of the server.")
 
 
 def _command_line(target: Target) -> str:
@@ -117,15 +113,22 @@ def _command_line(target: Target) -> str:
 
 
 def steps_for(target: Target) -> list[Step]:
-    """Return the steps that are still needed, in order; the checks always are."""
-    steps = package_steps(target.python, target.folder, target.site)
-    steps.append(Step("import the packages in a throw-away backend", lambda: probe.check_imports(target.dsn, str(target.site))))
-    steps += script_steps(target.server.extension_folder, target.site, target.second_session)
-    if target.server.installed is None:
-        steps.append(Step("CREATE EXTENSION dbext CASCADE", lambda: _execute(target.dsn, "CREATE EXTENSION dbext CASCADE")))
-    else:
-        steps.append(Step("dbext is in this database already: set its folder and second session", lambda: _move(target)))
-    return [*steps, Step("load dbext in a new session", lambda: _execute(target.dsn, "SELECT dbext_private.boot()"))]
+    """Return the steps that are still needed, in order; the checks always are. Refuse early if files are needed but cannot be written."""
+    packages = package_steps(target.python, target.folder, target.site)
+    script = script_steps(target.server.extension_folder, target.site, target.second_session)
+    needed = [*([target.folder] if packages else []), *([target.server.extension_folder] if script else [])]
+    require_writable(needed, _command_line(target))
+    check = Step("import the packages in a throw-away backend", lambda: probe.check_imports(target.dsn, str(target.site)))
+    load = Step("load dbext in a new session", lambda: _execute(target.dsn, "SELECT dbext_private.boot()"))
+    return [*packages, check, *script, *_database_steps(target), load]
+
+
+def _database_steps(target: Target) -> list[Step]:
+    """Create the extension if it is not there; then see that it has this server's values, as the script may be another server's too."""
+    move = Step("give it the folder of the packages and the second session of this server", lambda: _move(target))
+    if target.server.installed is not None:
+        return [move]
+    return [Step("CREATE EXTENSION dbext CASCADE", lambda: _execute(target.dsn, "CREATE EXTENSION dbext CASCADE")), move]
 
 
 def _execute(dsn: str, statement: str) -> None:

@@ -74,18 +74,23 @@ def test_a_dry_run_changes_nothing(dbext, target):
     done = dbext("install", "--dsn", target.dsn(), "--folder", str(packages), "--dry-run")
     assert done.returncode == 0, done.stderr
     steps = [line for line in done.stderr.splitlines() if "would do" in line]
-    assert len(steps) == 7
+    assert len(steps) == 8
     assert "nothing was changed" in done.stderr
     assert not packages.exists()
     assert not (target.cluster.installation.extension_folder / "dbext.control").exists()
     assert target.fetch("SELECT extname FROM pg_extension") == [("plpgsql",)]
 
 
-def test_who_may_not_write_is_told_the_command_that_would(target):
+def install_as_another(target, *options):
+    """Run the installation as a user without rights on the server's folders (where we can become one)."""
     target.cluster.socket_folder.chmod(0o755)
-    command = [sys.executable, "-m", "dbext.control", "install", "--dsn", f"{target.dsn()} password=hush"]
+    command = [sys.executable, "-m", "dbext.control", "install", "--dsn", f"{target.dsn()} password=hush", *options]
     another = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=clean_environment(), cwd="/", **another)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=clean_environment(), cwd="/", **another)
+
+
+def test_who_may_not_write_is_told_the_command_that_would(target):
+    done = install_as_another(target)
     assert done.returncode == 1
     assert "cannot be written" in done.stderr
     assert "hint: Run: sudo " in done.stderr
@@ -110,6 +115,7 @@ def test_install_repair_and_move(dbext, target):
     assert repaired.returncode == 0, repaired.stderr
     assert "copy dbext 0.1.0" in repaired.stderr
     assert target.value("SELECT count(*) FROM dbext.tracked_table") == 1
+    assert install_as_another(target, *options[3:]).returncode == 0
     second_database(dbext, target, options)
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from dbext.control.postgres import usable_installation
-from tests.acceptance.conftest import ROOT, clean_environment
+from tests.acceptance.conftest import clean_environment
+from tests.documents import ROOT, fenced
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(document: Path, *languages: str) -> list[str]:
     """Return the fenced blocks of a document in the given languages."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```", document.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    return [text for language, text in found if language in languages]
+    return [text for language, text in fenced(document.read_text(encoding="utf-8")) if language in languages]
 
 
 def typed(document: Path) -> list[str]:
