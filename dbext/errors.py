@@ -65,10 +65,21 @@ class BudgetExceeded(DbextError):
 
     def __init__(self, budget: str, *, spent: object, asked: object, left: object):
         super().__init__(
-            f'budget "{budget}" cannot take this: spent {spent}, asked {asked}, left {left} (epsilon)',
+            f'budget "{budget}" cannot take this: spent or reserved {spent}, asked {asked}, left {left} (epsilon)',
             hint="Ask for a smaller epsilon, use a stored answer, or let the DBA review the budget with dp_set_budget.",
         )
         self.spent, self.asked, self.left = spent, asked, left
+
+
+class ConstraintTooLoose(BudgetExceeded):
+    """Limits under which what is spent and reserved already no longer fits the budget."""
+
+    def __init__(self, budget: str, *, needed: object, epsilon: object):
+        super().__init__(budget, spent=needed, asked=0, left=0)
+        self.message = (
+            f'under these limits budget "{budget}" would need epsilon {needed} for what is spent and reserved already, and has {epsilon}'
+        )
+        self.hint = "Choose stricter limits, drop releases, or let the DBA review the budget with dp_set_budget."
 
 
 class UnboundedLoss(DbextError):

@@ -27,7 +27,7 @@ def quote_literal(text: str) -> str:
 
 def shown(name: str) -> str:
     """Return a name as people write it: quoted only where it must be. For messages, never for SQL."""
-    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name, re.ASCII) else quote_ident(name)
+    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name, re.ASCII) else '"' + name.replace('"', '""') + '"'
 
 
 def qualified(schema: str, name: str) -> str:

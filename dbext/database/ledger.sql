@@ -69,10 +69,11 @@ VALUES ($1::integer, $2::integer, $3::integer, $4::bigint, $5::text, $6::jsonb, 
 
 -- name: uses
 -- What each committed charge of a table is for, in order.
-SELECT CASE l.kind WHEN 'question' THEN 'question' ELSE 'release' END AS kind,
+SELECT CASE l.kind WHEN 'question' THEN 'question' WHEN 'return' THEN 'dropped release' ELSE 'release' END AS kind,
        coalesce(r.name, 'question ' || l.question_id) AS name, l.charges::text AS charges
 FROM dbext_private.ledger AS l LEFT JOIN dbext_private.release AS r USING (release_id)
 WHERE l.table_id = $1::integer AND (l.kind IN ('question', 'return')
     OR (l.kind = 'reserve' AND NOT EXISTS (
         SELECT FROM dbext_private.ledger AS b WHERE b.release_id = l.release_id AND b.kind = 'return')))
+    AND l.charges <> '[]'
 ORDER BY l.ledger_no

@@ -40,6 +40,11 @@ def ends(session: Session, table_id: int, start: int | None, end: int) -> tuple[
     return row["first"], row["last"]
 
 
+def shown(session: Session, table: TrackedTable, boundary: int) -> str:
+    """Return a tick boundary as messages show it: in the table's time zone."""
+    return session.fetch(SQL["shown"], table.table_id, boundary)[0]["shown"]
+
+
 def is_literal(session: Session, text: str, literal_type: str, zone: str) -> bool:
     """Whether a text is a value of a built-in type, given with its schema."""
     return session.fetch(SQL["is_literal"], text, literal_type, zone)[0]["fits"]

@@ -17,6 +17,11 @@ CROSS JOIN LATERAL (SELECT dbext_private.table_tick_of($1::integer, n.moment) AS
 -- The moments of tick boundaries; NULL for a NULL one.
 SELECT dbext_private.table_tick_end($1::integer, $2::bigint)::text AS first, dbext_private.table_tick_end($1::integer, $3::bigint)::text AS last
 
+-- name: shown
+-- A tick boundary as people of the table's time zone write it.
+SELECT to_char(dbext_private.table_tick_end(t.table_id, $2::bigint) AT TIME ZONE t.time_zone, 'YYYY-MM-DD HH24:MI:SS') || ' ' || t.time_zone AS shown
+FROM dbext_private.tracked_table AS t WHERE t.table_id = $1::integer
+
 -- name: is_literal
 -- Whether a text is a value of a built-in type.
 SELECT dbext_private.canonical_literal($1::text, ($2::text)::regtype, $3::text) IS NOT NULL AS fits

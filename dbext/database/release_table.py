@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from dbext.database.effects import GroupColumn, keys_sql
 from dbext.database.identifiers import qualified, quote_ident, quote_literal
 from dbext.database.session import DatabaseError, Session
+from dbext.database.statements import statements
 from dbext.errors import NotSupported
 from dbext.privacy.measure import Measure
 
+SQL = statements("release_table")
 SCHEMA = "dp_release"
 READERS = "dbext_reader, dbext_analyst, dbext_admin"
 
@@ -83,12 +85,16 @@ def _creation(made: ReleaseTable) -> Iterator[str]:
     columns = made.columns()
     defined = ", ".join(f"{name} {kind} NOT NULL" for name, kind, _ in columns)
     keys = "".join(f", {quote_ident(one.label)}" for one in made.groups)
+    rounded = {made.value: "rounded", "lower_95": "rounded down", "upper_95": "rounded up"}
     yield f"CREATE TABLE {made.table} ({defined}, PRIMARY KEY (window_end{keys}))"
     yield f"CREATE VIEW {made.view} AS {_rounded(made)}"
     yield f"COMMENT ON TABLE {made.table} IS {quote_literal(made.description)}"
     yield f"COMMENT ON VIEW {made.view} IS {quote_literal('Rounded figures of ' + made.name + _clipped(made.measure))}"
     for name, _, comment in columns:
         yield f"COMMENT ON COLUMN {made.table}.{name} IS {quote_literal(comment)}"
+        if name != "std_error":
+            said = f"{comment}; {rounded[name]}" if name in rounded else comment
+            yield f"COMMENT ON COLUMN {made.view}.{name} IS {quote_literal(said)}"
     yield f"GRANT SELECT ({', '.join(name for name, _, _ in columns)}) ON {made.table} TO {READERS}"
     yield f"GRANT SELECT ON {made.view} TO {READERS}"
 
@@ -109,13 +115,14 @@ def _shown(measure: Measure, expression: str) -> str:
 
 
 def drop(session: Session, name: str) -> None:
-    """Drop table and view; refused when other objects depend on them."""
+    """Drop view and table, whichever still exist; refused when other objects depend on them."""
+    found = session.fetch(SQL["existing"], f"{name}_rounded", name)
     try:
-        session.execute(f"DROP VIEW IF EXISTS {qualified(SCHEMA, f'{name}_rounded')}")
-        session.execute(f"DROP TABLE IF EXISTS {qualified(SCHEMA, name)}")
+        for row in found:
+            session.execute(f"DROP {row['kind']} {qualified(SCHEMA, row['name'])}")
     except DatabaseError as fault:
         if fault.sqlstate == "2BP01":
-            raise NotSupported(f"other objects depend on {qualified(SCHEMA, name)}", hint="Drop those views first.") from fault
+            raise NotSupported(f"other objects depend on {SCHEMA}.{name}", hint="Drop those views first.") from fault
         raise
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbext.database.effects import GroupColumn
-from dbext.database.identifiers import quote_ident
+from dbext.database.identifiers import quote_ident, shown
 from dbext.database.session import DatabaseError, Session
 from dbext.database.statements import statements
 from dbext.errors import BadArgument, UnknownObject
@@ -40,11 +40,13 @@ def _release(row: dict[str, Any]) -> Release:
     return Release(content=json.loads(row["plan"]), **{key: value for key, value in row.items() if key != "plan"})
 
 
-def by_name(session: Session, name: str) -> Release:
+def by_name(session: Session, name: str | None) -> Release:
     """Return a release that was not dropped; UnknownObject if there is none."""
+    if not name:
+        raise BadArgument("the release's name is missing")
     rows = session.fetch(SQL["by_name"], name)
     if not rows:
-        raise UnknownObject(f"there is no release {quote_ident(name)}", hint="TABLE dbext.release_status lists the releases.")
+        raise UnknownObject(f"there is no release {shown(name)}", hint="TABLE dbext.release_status lists the releases.")
     return _release(rows[0])
 
 
@@ -124,11 +126,11 @@ def public_keys(session: Session, group: GroupColumn, schema: str | None, table:
     marks = session.fetch(SQL["public_column"], table, column, schema)
     if not marks:
         raise UnknownObject(
-            f"column {quote_ident(column)} of table {quote_ident(table)} is not marked public, so that no keys are read from it",
+            f"column {shown(column)} of table {shown(table)} is not marked public, so that no keys are read from it",
             hint="If its values are public: SELECT dp_mark_public('table', 'column');",
         )
     if len(marks) > 1:
-        raise UnknownObject(f"several tables {quote_ident(table)} have a public column {quote_ident(column)}: name the schema")
+        raise UnknownObject(f"several tables {shown(table)} have a public column {shown(column)}: name the schema")
     mark = marks[0]
     source = f"{quote_ident(mark['schema_name'])}.{quote_ident(mark['table_name'])}"
     value = f"s.{quote_ident(mark['column_name'])}"

@@ -40,7 +40,9 @@ UPDATE dbext_private.release AS r SET state = 'dropped', next_end = NULL WHERE r
 -- Collations of group columns that differ from their type's own.
 SELECT a.attname AS column_name, quote_ident(n.nspname) || '.' || quote_ident(l.collname) AS collation
 FROM dbext_private.tracked_table AS t
-JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('%I.%I', t.schema_name, t.table_name))
+JOIN pg_namespace AS s ON s.nspname = t.schema_name
+JOIN pg_class AS c ON c.relnamespace = s.oid AND c.relname = t.table_name
+JOIN pg_attribute AS a ON a.attrelid = c.oid
 JOIN pg_type AS y ON y.oid = a.atttypid
 JOIN pg_collation AS l ON l.oid = a.attcollation
 JOIN pg_namespace AS n ON n.oid = l.collnamespace
@@ -50,7 +52,8 @@ WHERE t.table_id = $1::integer AND a.attname = ANY ($2::text[]) AND a.attcollati
 -- Columns marked public under this name that exist and that the owner of the extension may read.
 SELECT p.schema_name, p.table_name, p.column_name
 FROM dbext_private.public_column AS p
-JOIN pg_class AS c ON c.oid = to_regclass(format('%I.%I', p.schema_name, p.table_name)) AND c.relkind IN ('r', 'p')
+JOIN pg_namespace AS n ON n.nspname = p.schema_name
+JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = p.table_name AND c.relkind IN ('r', 'p')
 WHERE p.table_name = $1::text AND p.column_name = $2::text AND ($3::text IS NULL OR p.schema_name = $3::text)
 
 -- name: mark_public

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dbext.database.identifiers import shown
 from dbext.database.session import Session
 from dbext.database.statements import statements
 from dbext.errors import NotPermitted, NotSupported
@@ -47,9 +48,10 @@ def require_select(session: Session, table_id: int, name: str, positions: Iterab
     """Refuse a caller who may not SELECT the columns at `positions` of a tracked table, or nothing of it at all."""
     columns = [row["column_name"] for row in session.fetch(SQL["unreadable"], table_id, sorted(positions))]
     if None in columns:
-        raise NotPermitted(f"you may not SELECT from table {name}")
+        raise NotPermitted(f"you may not SELECT from table {name}", hint=f"Its owner may GRANT SELECT ON {name} to you.")
     if columns:
-        raise NotPermitted(f"you may not SELECT column {columns[0]} of table {name}")
+        said = f"you may not SELECT column {shown(columns[0])} of table {name}"
+        raise NotPermitted(said, hint=f"Its owner may GRANT SELECT ({shown(columns[0])}) ON {name} to you.")
 
 
 def require_read_committed(session: Session) -> None:

@@ -6,9 +6,11 @@ FROM (SELECT dbext_private.caller() AS name) AS who
 -- name: unreadable
 -- Columns among the given positions that the caller may not read; one row without a name when he may read nothing of the table.
 WITH target AS (
-    SELECT t.table_id, to_regclass(format('%I.%I', t.schema_name, t.table_name))::oid AS relation,
-           to_regnamespace(quote_ident(t.schema_name))::oid AS schema, dbext_private.caller() AS who
-    FROM dbext_private.tracked_table AS t WHERE t.table_id = $1::integer
+    SELECT t.table_id, c.oid AS relation, n.oid AS schema, dbext_private.caller() AS who
+    FROM dbext_private.tracked_table AS t
+    LEFT JOIN pg_namespace AS n ON n.nspname = t.schema_name
+    LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.table_name
+    WHERE t.table_id = $1::integer
 )
 SELECT c.column_name
 FROM target AS t JOIN dbext_private.tracked_column AS c USING (table_id)

@@ -105,13 +105,15 @@ def _require_shape(first: int | None, last: int, measure: Measure) -> None:
 
 def _require_sealed(session: Session, table: TrackedTable, last: int) -> None:
     if last > table.sealed_tick:
-        sealed, wanted = moments.ends(session, table.table_id, table.sealed_tick, last)
-        raise WindowNotSealed(f"the window ends at {wanted}, but table {table.shown_name} is sealed up to {sealed} only")
+        wanted, sealed = (moments.shown(session, table, boundary) for boundary in (last, table.sealed_tick))
+        raise WindowNotSealed(
+            f"the window ends at {wanted}, but table {table.shown_name} is sealed up to {sealed} only", hint="CALL dp_publish() seals."
+        )
 
 
 def _require_history(session: Session, table: TrackedTable, first: int) -> None:
     if first < table.first_tick - 1:
-        _, begins = moments.ends(session, table.table_id, None, table.first_tick - 1)
+        begins = moments.shown(session, table, table.first_tick - 1)
         raise BadArgument(f"the window begins before the history of table {table.shown_name}, which begins at {begins}")
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from dbext.database import catalog, ledger, rights
 from dbext.database.ledger import Budget
 from dbext.database.session import Session
-from dbext.errors import BadArgument, BudgetExceeded, NotSupported
+from dbext.errors import BadArgument, BudgetExceeded, ConstraintTooLoose, NotSupported
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
 from dbext.privacy.conversion import budget_picos, epsilon_of
@@ -59,15 +59,15 @@ def check_budget(session: Session, budget_id: int) -> None:
     budget = ledger.lock_budget(session, budget_id)
     total = committed_loss(session, budget)
     if total > capacity(budget):
-        spent = rounded_up(epsilon_of(total, budget.delta))
-        raise BudgetExceeded(budget.name, spent=spent, asked="0 under these constraints", left="0")
+        needed = rounded_up(epsilon_of(total, budget.delta))
+        raise ConstraintTooLoose(budget.name, needed=needed, epsilon=plain(as_decimal(budget.epsilon)))
 
 
 def set_budget(session: Session, tbl: object, epsilon: str | None, delta: str | None = "0", budget: str | None = None) -> str:
     """Set a table's budget, or let the table join the named one; returns what is in force now.
 
-    The whole ledger is priced anew under the new figures and must fit them. A table that shares a budget with others and has spent
-    from it cannot leave it: the others' entries may be the same people.
+    The whole ledger is priced anew under the new figures and must fit them. Whoever joins a budget that other tables have repeats its
+    figures. A table that shares a budget with others and has spent from it cannot leave it: the others' entries may be the same people.
     """
     who = rights.require_admin(session)
     rights.require_read_committed(session)
@@ -92,6 +92,8 @@ def _lock_for(session: Session, table: catalog.TrackedTable, name: str | None, e
         return ledger.lock_budget(session, current)
     target = ledger.find_or_add_budget(session, _checked_name(name or table.shown_name), plain(epsilon), plain(delta))
     locked = {number: ledger.lock_budget(session, number) for number in sorted({target, current or target})}
+    if target != current:
+        _require_same_figures(session, locked[target], epsilon, delta)
     if current is not None and current != target:
         _require_may_leave(session, table, locked[current])
     ledger.move_table(session, table.table_id, target)
@@ -102,6 +104,17 @@ def _checked_name(name: str) -> str:
     if not name or len(name.encode()) > MAX_NAME_BYTES or not name.isprintable():
         raise BadArgument(f"a budget's name has 1 to {MAX_NAME_BYTES} printable bytes")
     return name
+
+
+def _require_same_figures(session: Session, budget: Budget, epsilon: Decimal, delta: Decimal) -> None:
+    """Refuse to change, by joining, what other tables were promised."""
+    same = (Fraction(epsilon), Fraction(delta)) == (budget.epsilon, budget.delta)
+    if not same and ledger.tables_of(session, budget.budget_id):
+        figures = f"epsilon => {plain(as_decimal(budget.epsilon))}, delta => {plain(as_decimal(budget.delta))}"
+        raise BadArgument(
+            f'budget "{budget.name}" exists with other figures, on which other tables rely',
+            hint=f"Join with {figures}, then change them with another dp_set_budget.",
+        )
 
 
 def _require_may_leave(session: Session, table: catalog.TrackedTable, budget: Budget) -> None:

@@ -52,9 +52,10 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
 
 
 def _said(name: str, made: Plan, budget: Budget, asked: str, left: str) -> str:
+    notes = "".join(f"; note: {note}" for note in made.notes)
     return (
         f"release dp_release.{name}: {made.kind} of {made.measure.value}, mechanism {made.mechanism.name}; "
-        f'reserves epsilon {asked} of budget "{budget.name}", {left} left'
+        f'reserves epsilon {asked} of budget "{budget.name}", {left} left{notes}'
     )
 
 
@@ -124,7 +125,7 @@ def drop_release(session: Session, *, name: str | None) -> str:
     """End a release: its table goes, its nodes and ledger stay, and what was only reserved returns to the budget."""
     who = rights.require_analyst(session)
     rights.require_read_committed(session)
-    found = releases.by_name(session, name or "")
+    found = releases.by_name(session, name)
     table = catalog.tracked_table(session, found.table_id)
     budget = ledger.lock_budget_of(session, found.table_id, table.shown_name)
     release = releases.lock(session, found.release_id)

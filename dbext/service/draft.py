@@ -79,7 +79,10 @@ def draft(
 
 
 def _with_boundaries(session: Session, table: TrackedTable, declaration: Declaration) -> Declaration:
-    ticks = {text: moments.boundary(session, table, "a fixed time of dp_time", text) for text in declaration.fixed_texts}
+    name = "a fixed time of dp_time"
+    ticks = {text: moments.boundary(session, table, name, text) for text in declaration.fixed_texts}
+    for boundary in ticks.values():
+        _require_history(session, table, name, table.first_tick if boundary is None else boundary)
     return declaration.with_boundaries(ticks)
 
 
@@ -99,9 +102,16 @@ def _start(session: Session, table: TrackedTable, start: str | None) -> int:
         return max(moments.present_boundary(session, table), table.first_tick - 1)
     floor, ceiling = moments.snap(session, table, "start", start)
     if floor != ceiling:
-        before, after = moments.ends(session, table.table_id, floor, ceiling)
+        before, after = (moments.shown(session, table, boundary) for boundary in (floor, ceiling))
         raise BadArgument("start is not a tick boundary", hint=f"The nearest ones are {before} and {after}.")
+    _require_history(session, table, "start", floor)
     return floor
+
+
+def _require_history(session: Session, table: TrackedTable, name: str, boundary: int) -> None:
+    if boundary < table.first_tick - 1:
+        begins = moments.shown(session, table, table.first_tick - 1)
+        raise BadArgument(f"{name} lies before the history of table {table.shown_name}, which begins at {begins}")
 
 
 def _max_error(text: str) -> Fraction:

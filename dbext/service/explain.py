@@ -27,7 +27,7 @@ def plan_release(session: Session, *, declaration: str | None, **wishes: Any) ->
 def explain_release(session: Session, *, name: str | None) -> list[dict[str, Any]]:
     """Return the candidates a declared release was chosen from, as they were when it was declared."""
     rights.require_analyst(session)
-    return releases.by_name(session, name or "").content["candidates"]
+    return releases.by_name(session, name).content["candidates"]
 
 
 def candidate_rows(drafted: Draft, types: Sequence[EntryType], delta: Fraction) -> list[dict[str, Any]]:
@@ -42,6 +42,9 @@ def candidate_rows(drafted: Draft, types: Sequence[EntryType], delta: Fraction) 
             "epsilon_by_type": {names[number]: float(epsilon_of(picos, delta)) for number, picos in one.lifetime.items()},
             "chosen": one.chosen,
             "reason": one.reason,
+            "kind": one.plan.kind,
+            "horizon": one.plan.horizon,
+            "notes": "; ".join(one.plan.notes) or None,
         }
         for one in candidates(drafted.declaration, drafted.request, drafted.table.tick, types, delta)
     ]

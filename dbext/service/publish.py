@@ -17,7 +17,6 @@ from dbext.mechanisms.sampling import draw
 from dbext.query.declaration import declaration_from_json
 from dbext.query.plan import Plan, plan_from_json
 from dbext.service.grouping import columns_from_json, groups_from_json
-from dbext.service.published import published_so_far
 
 #: Values drawn and stored at once while catching up: bounds memory, whatever was missed.
 VALUES_AT_ONCE = 200_000
@@ -135,7 +134,7 @@ def _add_rows(session: Session, due: Due, periods: Sequence[int], answers: Seque
 def _conclude(session: Session, due: Due, last: int, drawn: Sequence[Node], by: str) -> None:
     """Write the ledger row, which reserves nothing new, and move the release on."""
     plan, release = due.plan, due.release
-    charges = published_so_far(plan.charges, last)
+    charges = [charge.through(last) for charge in plan.charges]
     table_budget = ledger.current_budget_id(session, release.table_id)
     ledger.append(
         session, "publish", table_budget, recorded_by=by, table_id=release.table_id, release_id=release.release_id, charges=charges

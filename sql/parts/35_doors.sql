@@ -1,8 +1,8 @@
 -- The doors: from SQL into Python, and from a session into a second one. Everything written in PL/Python is here.
 
-CREATE FUNCTION dbext_private.boot() RETURNS void
+CREATE FUNCTION dbext_private.boot() RETURNS text
 LANGUAGE plpython3u SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-import os, sys
+import json, os, sys
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 folder = plpy.execute('SELECT r.python_path FROM dbext_private.runtime AS r')[0]['python_path']
 if folder not in sys.path:
@@ -10,16 +10,17 @@ if folder not in sys.path:
 try:
     from dbext import server
 except ImportError:
-    plpy.error('the Python packages of dbext cannot be imported', sqlstate='DP050', hint='Run "dbext install" again and reconnect.')
+    message, hint = 'the Python packages of dbext cannot be imported', 'Run "dbext install" again and reconnect.'
+    return json.dumps({'refusal': {'sqlstate': 'DP050', 'message': message, 'detail': None, 'hint': hint}})
 GD['dbext'] = server
 $$;
 COMMENT ON FUNCTION dbext_private.boot() IS
-    'Imports the Python package from the folder in dbext_private.runtime, once per backend; first on the path, so that nothing else shadows it.';
+    'Imports the Python package from the folder in dbext_private.runtime, once per backend and before all else on the path; a refusal if it cannot.';
 
 CREATE FUNCTION dbext_private.run(entry text, arguments text) RETURNS text
 LANGUAGE plpython3u VOLATILE PARALLEL UNSAFE AS $$
-'dbext' in GD or plpy.execute('SELECT dbext_private.boot()')
-return GD['dbext'].run('0.1.0', entry, arguments)
+refusal = None if 'dbext' in GD else plpy.execute('SELECT dbext_private.boot() AS refusal')[0]['refusal']
+return refusal or GD['dbext'].run('0.1.0', entry, arguments)
 $$;
 COMMENT ON FUNCTION dbext_private.run(text, text) IS
     'Runs one entry of dbext.server with JSON arguments and returns its JSON reply; the literal is the version of this script.';
@@ -59,12 +60,12 @@ COMMENT ON FUNCTION dbext_private.call(text, jsonb) IS
 
 CREATE FUNCTION dbext_private.span(duration interval) RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
-RETURN pg_catalog.jsonb_build_object(
-    'months', (pg_catalog.extract('year', duration) OPERATOR(pg_catalog.*) 12 OPERATOR(pg_catalog.+) pg_catalog.extract('month', duration))::bigint,
-    'days', pg_catalog.extract('day', duration)::bigint,
-    'microseconds', ((pg_catalog.extract('hour', duration) OPERATOR(pg_catalog.*) 3600
-        OPERATOR(pg_catalog.+) pg_catalog.extract('minute', duration) OPERATOR(pg_catalog.*) 60
-        OPERATOR(pg_catalog.+) pg_catalog.extract('second', duration)) OPERATOR(pg_catalog.*) 1000000)::bigint);
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT jsonb_build_object(
+        'months', (extract(year FROM duration) * 12 + extract(month FROM duration))::bigint,
+        'days', extract(day FROM duration)::bigint,
+        'microseconds', ((extract(hour FROM duration) * 60 + extract(minute FROM duration)) * 60000000 + extract(microseconds FROM duration))::bigint)
+$$;
 COMMENT ON FUNCTION dbext_private.span(interval) IS 'The three parts of an interval, as Python takes them.';
 
 CREATE FUNCTION dbext_private.canonical_literal(literal text, literal_type regtype, zone text) RETURNS text

@@ -3,14 +3,32 @@
 
 CREATE TYPE dbext.candidate AS (
     mechanism text, noise text, mean_std_error double precision, worst_std_error double precision,
-    epsilon_by_type jsonb, chosen boolean, reason text);
+    epsilon_by_type jsonb, chosen boolean, reason text, kind text, horizon bigint, notes text);
 COMMENT ON TYPE dbext.candidate IS 'One way to make a release: predicted standard errors, and the lifetime loss of an entry of each type.';
+COMMENT ON COLUMN dbext.candidate.mechanism IS 'How nodes are drawn and answers put together';
+COMMENT ON COLUMN dbext.candidate.noise IS 'Law and parameter of the noise';
+COMMENT ON COLUMN dbext.candidate.mean_std_error IS 'Root of the mean squared error over the periods, in one cell';
+COMMENT ON COLUMN dbext.candidate.worst_std_error IS 'The largest standard error of a period';
+COMMENT ON COLUMN dbext.candidate.epsilon_by_type IS 'Lifetime loss of the worst entry of each type';
+COMMENT ON COLUMN dbext.candidate.chosen IS 'Whether this one is taken';
+COMMENT ON COLUMN dbext.candidate.reason IS 'Why';
+COMMENT ON COLUMN dbext.candidate.kind IS 'disjoint, sliding, running_total or once';
+COMMENT ON COLUMN dbext.candidate.horizon IS 'Periods in all; NULL: endless';
+COMMENT ON COLUMN dbext.candidate.notes IS 'How the declaration was read where SQL leaves room';
 
 CREATE TYPE dbext.window_answer AS (
     value double precision, std_error double precision, lower_95 double precision, upper_95 double precision,
     window_start timestamptz, window_end timestamptz, epsilon numeric, remembered boolean);
 COMMENT ON TYPE dbext.window_answer IS
     'A noisy answer, the window it is for (NULL start: since the beginning), what it cost, and whether it had been given before.';
+COMMENT ON COLUMN dbext.window_answer.value IS 'The noisy count';
+COMMENT ON COLUMN dbext.window_answer.std_error IS 'Standard error of its noise';
+COMMENT ON COLUMN dbext.window_answer.lower_95 IS 'Lower end of the 95% interval for the noise';
+COMMENT ON COLUMN dbext.window_answer.upper_95 IS 'Upper end';
+COMMENT ON COLUMN dbext.window_answer.window_start IS 'Start of the window, exclusive, snapped to a tick; NULL: since the beginning';
+COMMENT ON COLUMN dbext.window_answer.window_end IS 'End of the window, inclusive, snapped to a tick';
+COMMENT ON COLUMN dbext.window_answer.epsilon IS 'What the answer was charged';
+COMMENT ON COLUMN dbext.window_answer.remembered IS 'Whether it was stored already, so that this call was free';
 
 CREATE FUNCTION dp_add_constraint(
     tbl regclass, name text, applies_to text DEFAULT NULL, max_mutations integer DEFAULT NULL,
@@ -182,6 +200,12 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS 
 $$;
 COMMENT ON FUNCTION dbext_private.sealable_tables() IS 'Tables with a tick that has ended and is not sealed.';
 
+CREATE FUNCTION dbext_private.table_label(table_id integer) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('%I.%I', t.schema_name, t.table_name) FROM dbext_private.tracked_table AS t WHERE t.table_id = table_label.table_id
+$$;
+COMMENT ON FUNCTION dbext_private.table_label(integer) IS 'The name of a tracked table, for messages.';
+
 CREATE FUNCTION dbext_private.due_releases() RETURNS integer[]
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(array_agg(r.release_id ORDER BY r.release_id), '{}')
@@ -216,7 +240,7 @@ BEGIN
             BEGIN
                 more := (dbext_private.seal_table(target) OPERATOR(pg_catalog.->>) 'more')::pg_catalog.bool;
             EXCEPTION WHEN OTHERS THEN
-                RAISE WARNING 'table number % could not be sealed (SQLSTATE %)', target, SQLSTATE;
+                RAISE WARNING 'table % could not be sealed (SQLSTATE %)', dbext_private.table_label(target), SQLSTATE;
                 more := false;
             END;
             COMMIT;

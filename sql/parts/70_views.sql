@@ -12,6 +12,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION dbext_private.public_subject(integer) IS 'What is protected in a tracked table, for readers of views.';
 
+CREATE FUNCTION dbext_private.public_span(kind text, size bigint) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET intervalstyle = 'postgres' AS $$
+    SELECT CASE kind WHEN 'fixed' THEN (size * interval '1 microsecond')::text ELSE size || ' ' || kind || CASE size WHEN 1 THEN '' ELSE 's' END END
+$$;
+COMMENT ON FUNCTION dbext_private.public_span(text, bigint) IS 'How long a tick lasts, in words.';
+
 CREATE TYPE dbext_private.budget_figures AS (budget_id integer, spent numeric, reserved numeric, "left" numeric);
 COMMENT ON TYPE dbext_private.budget_figures IS 'Figures of one budget.';
 
@@ -36,7 +42,7 @@ CREATE VIEW dbext.tracked_table AS
 SELECT pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name,
        t.tracked,
        dbext_private.public_subject(t.table_id) AS protects,
-       pg_catalog.format('%s %s', t.tick_size, CASE t.tick_kind WHEN 'day' THEN 'days' WHEN 'month' THEN 'months' ELSE 'microseconds' END) AS tick,
+       dbext_private.public_span(t.tick_kind, t.tick_size) AS tick,
        t.time_zone,
        dbext_private.public_moment(t.table_id, t.first_tick OPERATOR(pg_catalog.-) 1) AS history_begins,
        dbext_private.public_moment(t.table_id, h.tick) AS sealed_up_to,
@@ -92,6 +98,23 @@ JOIN dbext_private.tracked_table AS t ON t.budget_id OPERATOR(pg_catalog.=) b.bu
 COMMENT ON VIEW dbext.budget_status IS
     'Budgets by table. spent: what has left; reserved: what running releases will still publish; left: what may still be asked for. All in epsilon, for the worst entry.';
 
+CREATE VIEW dbext.ledger AS
+SELECT l.ledger_no, b.name AS budget, pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, l.kind, r.name AS release, l.question_id,
+       l.epsilon, l.charges, l.recorded_by, l.recorded_at
+FROM dbext_private.ledger AS l
+JOIN dbext_private.budget AS b ON b.budget_id OPERATOR(pg_catalog.=) l.budget_id
+LEFT JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) l.table_id
+LEFT JOIN dbext_private.release AS r ON r.release_id OPERATOR(pg_catalog.=) l.release_id;
+COMMENT ON VIEW dbext.ledger IS 'Everything ever charged, reserved or given back, for administrators.';
+
+CREATE VIEW dbext.seal AS
+SELECT pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, s.seal_no,
+       dbext_private.public_moment(s.table_id, s.first_tick OPERATOR(pg_catalog.-) 1) AS from_moment, s.boundary AS through_moment,
+       s.sealed_at, s.taken, s.late, s.mismatched
+FROM dbext_private.seal AS s
+JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) s.table_id;
+COMMENT ON VIEW dbext.seal IS 'Every seal with its exact row counts: for administrators alone, who may see raw data anyway.';
+
 CREATE VIEW dbext.budget_use AS
 SELECT b.name AS budget, pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, u.kind, u.name, u.epsilon, u.share
 FROM dbext_private.budget_uses() AS u
@@ -99,3 +122,71 @@ JOIN dbext_private.budget AS b ON b.budget_id OPERATOR(pg_catalog.=) u.budget_id
 JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) u.table_id;
 COMMENT ON VIEW dbext.budget_use IS
     'What each release and question takes by itself: its epsilon, and its share of the budget in the unit that adds up (rho when delta > 0).';
+
+COMMENT ON COLUMN dbext.tracked_table.table_name IS 'The table';
+COMMENT ON COLUMN dbext.tracked_table.tracked IS 'Whether its mutations are being captured';
+COMMENT ON COLUMN dbext.tracked_table.protects IS 'What the guarantee is about';
+COMMENT ON COLUMN dbext.tracked_table.tick IS 'Its time granule: every period and window is a whole number of ticks';
+COMMENT ON COLUMN dbext.tracked_table.time_zone IS 'The zone in which its ticks begin and end';
+COMMENT ON COLUMN dbext.tracked_table.history_begins IS 'Start of the tick in which it was tracked first';
+COMMENT ON COLUMN dbext.tracked_table.sealed_up_to IS 'Everything up to this moment is sealed';
+COMMENT ON COLUMN dbext.tracked_table.budget IS 'The budget that its losses count in';
+COMMENT ON COLUMN dbext.entry_type.table_name IS 'The table';
+COMMENT ON COLUMN dbext.entry_type.type_no IS 'Order of declaration';
+COMMENT ON COLUMN dbext.entry_type.name IS 'Name of the type';
+COMMENT ON COLUMN dbext.entry_type.applies_to IS 'Which first images make an entry of this type';
+COMMENT ON COLUMN dbext.entry_type.max_mutations IS 'Most ticks in which an entry may change; NULL: no limit';
+COMMENT ON COLUMN dbext.entry_type.active_within_ticks IS 'An entry may change within so many ticks of its first; NULL: no limit';
+COMMENT ON COLUMN dbext.entry_type.at_limit IS 'What becomes of an entry at its time limit: it stays, or leaves';
+COMMENT ON COLUMN dbext.schema_event.table_name IS 'The table';
+COMMENT ON COLUMN dbext.schema_event.kind IS 'What happened';
+COMMENT ON COLUMN dbext.schema_event.description IS 'What happened, in words';
+COMMENT ON COLUMN dbext.schema_event.from_moment IS 'Windows that reach past this moment are marked';
+COMMENT ON COLUMN dbext.schema_event.through_moment IS 'Until when; NULL while it is not repaired';
+COMMENT ON COLUMN dbext.schema_event.recorded_at IS 'When it was noticed';
+COMMENT ON COLUMN dbext.release_status.release IS 'Name of the release and of its table in dp_release';
+COMMENT ON COLUMN dbext.release_status.table_name IS 'The table it is about';
+COMMENT ON COLUMN dbext.release_status.kind IS 'disjoint, sliding, running_total or once';
+COMMENT ON COLUMN dbext.release_status.measure IS 'What its counts mean';
+COMMENT ON COLUMN dbext.release_status.status IS 'waiting, due, horizon reached, or failed with an SQLSTATE';
+COMMENT ON COLUMN dbext.release_status.capture_gap IS 'Whether its table has a mark that is not repaired';
+COMMENT ON COLUMN dbext.release_status.published IS 'Periods published';
+COMMENT ON COLUMN dbext.release_status.horizon IS 'Periods in all; NULL: endless';
+COMMENT ON COLUMN dbext.release_status.last_published IS 'End of the last published period';
+COMMENT ON COLUMN dbext.release_status.next_due IS 'When the next period can be published';
+COMMENT ON COLUMN dbext.release_status.epsilon IS 'Lifetime loss it promised';
+COMMENT ON COLUMN dbext.release_status.created_by IS 'Who declared it';
+COMMENT ON COLUMN dbext.release_status.created_at IS 'When';
+COMMENT ON COLUMN dbext.release_status.declaration IS 'The declaration';
+COMMENT ON COLUMN dbext.budget_status.budget IS 'Name of the budget';
+COMMENT ON COLUMN dbext.budget_status.table_name IS 'A table whose losses count in it';
+COMMENT ON COLUMN dbext.budget_status.protects IS 'What the guarantee is about';
+COMMENT ON COLUMN dbext.budget_status.epsilon IS 'What no entry may lose more than';
+COMMENT ON COLUMN dbext.budget_status.delta IS 'The delta it is for; 0: pure differential privacy';
+COMMENT ON COLUMN dbext.budget_status.spent IS 'What has left';
+COMMENT ON COLUMN dbext.budget_status.reserved IS 'What running releases will still publish';
+COMMENT ON COLUMN dbext.budget_status."left" IS 'What may still be asked for';
+COMMENT ON COLUMN dbext.budget_use.budget IS 'Name of the budget';
+COMMENT ON COLUMN dbext.budget_use.table_name IS 'The table';
+COMMENT ON COLUMN dbext.budget_use.kind IS 'release, dropped release or question';
+COMMENT ON COLUMN dbext.budget_use.name IS 'Name of the release, or number of the question';
+COMMENT ON COLUMN dbext.budget_use.epsilon IS 'What it would cost by itself';
+COMMENT ON COLUMN dbext.budget_use.share IS 'Its share of the budget, in the unit that adds up';
+COMMENT ON COLUMN dbext.ledger.ledger_no IS 'Number of the row';
+COMMENT ON COLUMN dbext.ledger.budget IS 'The budget charged';
+COMMENT ON COLUMN dbext.ledger.table_name IS 'The table';
+COMMENT ON COLUMN dbext.ledger.kind IS 'reserve, publish, return, question or budget';
+COMMENT ON COLUMN dbext.ledger.release IS 'The release it is about';
+COMMENT ON COLUMN dbext.ledger.question_id IS 'The question it is about';
+COMMENT ON COLUMN dbext.ledger.epsilon IS 'What was asked for; 0 where nothing new is reserved';
+COMMENT ON COLUMN dbext.ledger.charges IS 'Filters and noise charged, for the accountant';
+COMMENT ON COLUMN dbext.ledger.recorded_by IS 'Who';
+COMMENT ON COLUMN dbext.ledger.recorded_at IS 'When';
+COMMENT ON COLUMN dbext.seal.table_name IS 'The table';
+COMMENT ON COLUMN dbext.seal.seal_no IS 'Number of the pass';
+COMMENT ON COLUMN dbext.seal.from_moment IS 'Start of the first tick it closed';
+COMMENT ON COLUMN dbext.seal.through_moment IS 'End of the last tick it closed';
+COMMENT ON COLUMN dbext.seal.sealed_at IS 'When';
+COMMENT ON COLUMN dbext.seal.taken IS 'Log rows it took';
+COMMENT ON COLUMN dbext.seal.late IS 'Of these, rows whose own tick was closed already';
+COMMENT ON COLUMN dbext.seal.mismatched IS 'Rows whose logged old image was not the settled one';

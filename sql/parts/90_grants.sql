@@ -4,6 +4,17 @@ DO $$
 DECLARE
     object record;
 BEGIN
+    -- Tables, views and sequences.
+    FOR object IN
+        SELECT c.oid::pg_catalog.regclass AS name, c.relname, CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind
+        FROM pg_catalog.pg_class AS c
+        WHERE c.relnamespace IN ('dbext'::pg_catalog.regnamespace, 'dbext_private'::pg_catalog.regnamespace) AND c.relkind IN ('r', 'v')
+    LOOP
+        IF object.relname OPERATOR(pg_catalog.<>) 'runtime' THEN
+            EXECUTE pg_catalog.format('ALTER %s %s OWNER TO dbext_owner', object.kind, object.name);
+        END IF;
+    END LOOP;
+
     -- The extension's own functions and procedures: no rights for PUBLIC, owned by dbext_owner unless they must act as superuser.
     FOR object IN
         SELECT p.oid::pg_catalog.regprocedure AS name, p.proname
@@ -16,17 +27,6 @@ BEGIN
         EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', object.name);
         IF object.proname OPERATOR(pg_catalog.<>) 'boot' THEN
             EXECUTE pg_catalog.format('ALTER ROUTINE %s OWNER TO dbext_owner', object.name);
-        END IF;
-    END LOOP;
-
-    -- Tables, views and sequences.
-    FOR object IN
-        SELECT c.oid::pg_catalog.regclass AS name, c.relname, CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind
-        FROM pg_catalog.pg_class AS c
-        WHERE c.relnamespace IN ('dbext'::pg_catalog.regnamespace, 'dbext_private'::pg_catalog.regnamespace) AND c.relkind IN ('r', 'v')
-    LOOP
-        IF object.relname OPERATOR(pg_catalog.<>) 'runtime' THEN
-            EXECUTE pg_catalog.format('ALTER %s %s OWNER TO dbext_owner', object.kind, object.name);
         END IF;
     END LOOP;
 
@@ -65,7 +65,7 @@ GRANT USAGE ON SCHEMA dbext, dp_release TO dbext_reader, dbext_analyst, dbext_ad
 GRANT SELECT ON dbext.tracked_table, dbext.entry_type, dbext.schema_event, dbext.release_status, dbext.budget_status, dbext.budget_use
     TO dbext_reader, dbext_analyst, dbext_admin;
 GRANT EXECUTE ON FUNCTION dbext_private.public_moment(integer, bigint), dbext_private.public_subject(integer),
-    dbext_private.budget_figures(), dbext_private.budget_uses()
+    dbext_private.public_span(text, bigint), dbext_private.budget_figures(), dbext_private.budget_uses()
     TO dbext_reader, dbext_analyst, dbext_admin;
 
 -- Analysts: declare, explain, drop and ask. Each call also checks the caller's rights to the table.
@@ -80,7 +80,8 @@ GRANT EXECUTE ON FUNCTION
     dp_window_stats(regclass, timestamptz, timestamptz, text, text, numeric)
     TO dbext_analyst, dbext_admin;
 
--- Administrators: constraints, budgets, public keys, publication.
+-- Administrators: constraints, budgets, public keys, publication, the ledger and the counts of seals.
+GRANT SELECT ON dbext.ledger, dbext.seal TO dbext_admin;
 GRANT USAGE ON SCHEMA dbext_private TO dbext_admin;
 GRANT EXECUTE ON FUNCTION
     dp_add_constraint(regclass, text, text, integer, interval, text),
@@ -90,6 +91,7 @@ GRANT EXECUTE ON FUNCTION
     dbext_private.record_public_column(regclass, text),
     dbext_private.sealable_tables(),
     dbext_private.due_releases(),
+    dbext_private.table_label(integer),
     dbext_private.publish_release(integer),
     dbext_private.note_release_error(integer, text)
     TO dbext_admin;

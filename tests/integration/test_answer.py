@@ -113,7 +113,7 @@ def test_a_refused_question_says_what_is_left_and_costs_nothing(told):
     with pytest.raises(psycopg.Error) as caught:
         told.session.execute(sql)
     assert caught.value.sqlstate == "DP020"
-    assert "spent 8, asked 2.5, left 2" in caught.value.diag.message_primary
+    assert "spent or reserved 8, asked 2.5, left 2" in caught.value.diag.message_primary
     assert "smaller epsilon" in caught.value.diag.message_hint
     assert told.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'question'") == 1
     assert left(told) == 2

@@ -83,15 +83,31 @@ def shared(ready):
 
 def test_losses_of_tables_that_share_a_budget_add_up(shared):
     shared.declare("daily", DAILY, every="1 day", epsilon=4)
-    refused(shared.session, "DP001", "SELECT dp_set_budget('visits', epsilon => 6.5, budget => 'public.cases')")
-    shared.session.execute("SELECT dp_set_budget('visits', epsilon => 8, budget => 'public.cases')")
+    shared.session.execute("SELECT dp_set_budget('visits', epsilon => 10, budget => 'public.cases')")
+    refused(shared.session, "DP001", "SELECT dp_set_budget('visits', epsilon => 6.5)")
+    shared.session.execute("SELECT dp_set_budget('visits', epsilon => 8)")
     rows = shared.database.fetch('SELECT table_name, epsilon, reserved, "left" FROM dbext.budget_status ORDER BY table_name')
     assert rows == [("public.cases", 8, 7, 1), ("public.visits", 8, 7, 1)]
 
 
+def test_a_budget_too_small_for_both_is_not_joined(shared):
+    shared.declare("daily", DAILY, every="1 day", epsilon=8)
+    refused(shared.session, "DP001", "SELECT dp_set_budget('visits', epsilon => 10, budget => 'public.cases')")
+    assert shared.database.fetch("SELECT budget, epsilon FROM dbext.budget_status ORDER BY 1") == [
+        ("public.cases", 10),
+        ("public.visits", 5),
+    ]
+
+
+@pytest.mark.parametrize("figures", ["epsilon => 11", "epsilon => 9", "epsilon => 10, delta => 1e-6"])
+def test_joining_does_not_change_what_others_were_promised(shared, figures):
+    said = refused(shared.session, "DP001", f"SELECT dp_set_budget('visits', {figures}, budget => 'public.cases')")
+    assert "epsilon => 10, delta => 0" in said
+
+
 def test_a_table_that_spent_from_a_shared_budget_stays(shared):
-    shared.session.execute("SELECT dp_set_budget('visits', epsilon => 8, budget => 'public.cases')")
-    refused(shared.session, "DP003", "SELECT dp_set_budget('visits', epsilon => 8, budget => 'alone')")
+    shared.session.execute("SELECT dp_set_budget('visits', epsilon => 10, budget => 'public.cases')")
+    refused(shared.session, "DP003", "SELECT dp_set_budget('visits', epsilon => 10, budget => 'alone')")
     shared.session.execute("SELECT dp_set_budget('cases', epsilon => 8, budget => 'alone')")
 
 
@@ -107,7 +123,7 @@ def test_the_ledger_is_append_only(ready):
 def test_raising_a_constraint_beyond_the_budget_is_refused(ready):
     ready.declare("daily", DAILY, every="1 day", epsilon=9)
     said = refused(ready.session, "DP020", "SELECT dp_alter_constraint('cases', 'any', max_mutations => 4)")
-    assert "spent 17.999997" in said
+    assert "would need epsilon 17.999997" in said
     ready.session.execute("SELECT dp_alter_constraint('cases', 'any', max_mutations => 2)")
 
 

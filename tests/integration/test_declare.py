@@ -76,6 +76,39 @@ def test_arguments_outside_their_range_are_refused(ready):
             declare_refused(ready, "DP001", DAILY, **{option: value})
 
 
+def test_intervals_reach_the_planner_in_all_their_parts(database):
+    parts = database.value("SELECT dbext_private.span('1 year 2 mons 3 days 04:05:06.7')")
+    assert parts == {"months": 14, "days": 3, "microseconds": ((4 * 60 + 5) * 60 + 6) * 10**6 + 700_000}
+    assert database.value("SELECT dbext_private.span('-1 day')")["days"] == -1
+
+
+def test_ticks_of_hours_are_published_every_so_many_hours(ready):
+    ready.session.execute("CREATE TABLE visits (id integer PRIMARY KEY)")
+    ready.session.execute("SELECT dp_track('visits', tick => '1 hour'); SELECT dp_add_constraint('visits', 'any', max_mutations => 1)")
+    ready.session.execute("SELECT dp_set_budget('visits', epsilon => 1)")
+    ready.declare("visits", "SELECT count(*) FROM visits WHERE dp_time > now() - INTERVAL '3 hours'", every="3 hours", epsilon=1)
+    ready.day(0, hour=22)
+    ready.publish()
+    sql = "SELECT published, last_published, next_due - last_published FROM dbext.release_status WHERE release = 'visits'"
+    assert [str(value) for value in ready.database.fetch(sql)[0]] == ["2", "2020-01-01 12:00:00+00:00", "3:00:00"]
+    assert ready.database.value("SELECT tick FROM dbext.tracked_table WHERE table_name = 'public.visits'") == "01:00:00"
+
+
+def test_what_the_plan_notes_is_said(ready):
+    said = ready.declare("one", "SELECT count(*) FROM cases", every="1 day", epsilon=1)
+    assert "note: horizon 3653 periods by default" in said
+    row = ready.database.fetch("SELECT kind, horizon, notes FROM dp_explain_release('one') WHERE chosen")[0]
+    assert row[:2] == ("running_total", 3653)
+    assert "by default" in row[2]
+
+
+def test_times_before_the_history_are_refused(ready):
+    declare_refused(ready, "DP001", DAILY, start="2019-12-30")
+    fixed = "SELECT count(*) FROM cases WHERE dp_time > '2019-12-01' AND dp_time <= '2020-01-01'"
+    said = declare_refused(ready, "DP001", fixed, every=None)
+    assert "which begins at 2019-12-31 00:00:00 Asia/Taipei" in said
+
+
 def test_a_start_is_read_in_the_zone_of_the_table(ready):
     ready.declare("one", DAILY, every="1 day", epsilon=1, start="2020-01-05")
     ready.declare("two", DAILY, every="1 day", epsilon=1, start="2020-01-04 16:00+00")
@@ -154,13 +187,13 @@ def test_a_release_needs_a_budget_that_holds_it(cases):
     declare_refused(cases, "DP002", DAILY)
     cases.budget(1)
     said = declare_refused(cases, "DP020", DAILY, epsilon="1.5")
-    assert "spent 0, asked 1.5, left 1" in said
+    assert "spent or reserved 0, asked 1.5, left 1" in said
 
 
 def test_reservations_of_releases_add_up(ready):
     ready.declare("one", DAILY, every="1 day", epsilon=6)
     said = refused(ready.session, "DP020", "SELECT dp_create_release('two', %s, '1 day', epsilon => 5)", (DAILY,))
-    assert "spent 6, asked 5, left 4" in said
+    assert "spent or reserved 6, asked 5, left 4" in said
     ready.declare("two", DAILY, every="1 day", epsilon=4)
 
 

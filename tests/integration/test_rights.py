@@ -26,8 +26,8 @@ PUBLIC_FUNCTIONS = {
 }
 #: What roles other than dbext_owner may execute of the private schema. Everything else there is closed.
 PRIVATE_FUNCTIONS = {
-    READER: {"public_moment", "public_subject", "budget_figures", "budget_uses"},
-    ADMIN: {"record_public_column", "sealable_tables", "due_releases", "publish_release", "note_release_error"},
+    READER: {"public_moment", "public_subject", "public_span", "budget_figures", "budget_uses"},
+    ADMIN: {"record_public_column", "sealable_tables", "due_releases", "table_label", "publish_release", "note_release_error"},
 }
 RANK = [NOBODY, READER, ANALYST, ADMIN]
 
@@ -94,6 +94,18 @@ def test_every_object_has_a_comment(database):
             AND d.classid IN ('pg_proc'::regclass, 'pg_class'::regclass, 'pg_namespace'::regclass)
             AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = d.objid AND c.relkind IN ('S', 'i', 'c', 't'))"""
     assert database.fetch(sql) == []
+
+
+def test_every_column_of_a_public_view_has_a_comment(database):
+    sql = """SELECT c.relname, a.attname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
+        WHERE c.relnamespace = 'dbext'::regnamespace AND c.relkind IN ('v', 'c') AND col_description(c.oid, a.attnum) IS NULL"""
+    assert database.fetch(sql) == []
+
+
+def test_only_administrators_see_the_ledger_and_the_counts_of_seals(database, people):
+    for view in ("dbext.ledger", "dbext.seal"):
+        may = {person for person, role in people.items() if database.value("SELECT has_table_privilege(%s, %s, 'SELECT')", (role, view))}
+        assert may == {ADMIN}
 
 
 def refused(connection, sqlstate, sql, params=None):
