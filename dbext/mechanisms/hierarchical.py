@@ -113,10 +113,7 @@ def best_levels(steps: int, power: int) -> tuple[int, int]:
     """
     shapes = [(2, 1)]
     shapes += [
-        (radix, levels)
-        for levels in range(2, _MOST_LEVELS + 1)
-        for radix in range(2, _LARGEST_RADIX + 1)
-        if radix ** (levels - 1) <= steps
+        (radix, levels) for levels in range(2, _MOST_LEVELS + 1) for radix in range(2, _LARGEST_RADIX + 1) if radix ** (levels - 1) <= steps
     ]
     return min(shapes, key=lambda shape: shape[1] ** power * mean_blocks(steps, *shape))
 

@@ -98,8 +98,9 @@ def _extend(totals: np.ndarray, band: np.ndarray) -> np.ndarray:
     """Return the totals of one more point: extended[d][s] = max over gaps g of totals[d - g][s] + band[g][s + d]."""
     depth, count = totals.shape
     extended = np.full_like(totals, NEVER)
+    alone = totals.shape[0] > 1 and (totals[1:] == NEVER).all()
     for last in range(1, depth):
         target = extended[last, : count - last]
-        for gap in range(1, last + 1):
+        for gap in range(last if alone else 1, last + 1):
             np.maximum(target, totals[last - gap, : count - last] + band[gap, last:], out=target)
     return extended

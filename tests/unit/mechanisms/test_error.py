@@ -72,7 +72,9 @@ def test_large_noises_approach_their_continuous_laws(count):
         assert math.isclose(half_width_95(laplace, [1] * count), 1.96 * math.sqrt(answer_variance(laplace, [1] * count)), rel_tol=0.01)
 
 
-@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(2)), DiscreteLaplace(Fraction(9)), DiscreteGaussian(Fraction(1)), DiscreteGaussian(Fraction(50))])
+@pytest.mark.parametrize(
+    "noise", [DiscreteLaplace(Fraction(2)), DiscreteLaplace(Fraction(9)), DiscreteGaussian(Fraction(1)), DiscreteGaussian(Fraction(50))]
+)
 @pytest.mark.parametrize("coefficients", [[0.5, 1.5], [1, 0.75, 0.25], [2.5] * 4, [0.25] * 9])
 def test_fractional_coefficients_are_covered(noise, coefficients):
     """Scaled to whole numbers the law is known exactly: the bound holds, and is not absurd."""

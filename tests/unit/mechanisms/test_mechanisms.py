@@ -126,7 +126,9 @@ def test_no_history_moves_the_drawn_nodes_further_than_charged(name, grouped):
         "tree with baseline": BinaryTree(RegularGrid(0, 1), 4, baseline=True),
     }[name]
     filters = [f for pattern in small.patterns() for f in pattern.filters()]
-    for measure, constraint in itertools.product((Measure.NET, Measure.ENTERED), (Constraint(1), Constraint(2), Constraint(3), Constraint(None, 2))):
+    for measure, constraint in itertools.product(
+        (Measure.NET, Measure.ENTERED), (Constraint(1), Constraint(2), Constraint(3), Constraint(None, 2))
+    ):
         if measure is Measure.ENTERED and name == "tree with baseline":
             continue
         charges = [Charge(pattern, DiscreteLaplace(Fraction(1)), measure, grouped) for pattern in small.patterns()]
@@ -146,7 +148,9 @@ def test_signed_trees_charge_what_they_have_drawn_at_every_period(shape):
         for period in range(1, horizon + 1):
             drawn |= {(node.start, node.end) for node in tree.nodes(period)}
             assert drawn <= set(pattern.through(period).filters())
-        charged = worst_case_loss([Charge(pattern, DiscreteLaplace(Fraction(1)), Measure.NET)], [EntryType(1, "any", Constraint(1))], pure=True)
+        charged = worst_case_loss(
+            [Charge(pattern, DiscreteLaplace(Fraction(1)), Measure.NET)], [EntryType(1, "any", Constraint(1))], pure=True
+        )
         assert charged[1] == shape[1] * PICOS
 
 
@@ -197,7 +201,9 @@ class TestAssembly:
         assert best_levels(30, 2)[1] == 1
         assert best_levels(365, 2) == (19, 2)
         assert hierarchical_sums(Windows(DAYS, width_ticks=30), 2) is None
-        assert hierarchical_sums(Windows(WEEKS, width_ticks=7 * 52, age=3, count=9), 1) == HierarchicalSums(WEEKS, 52, *best_levels(52, 1), 3, 9)
+        assert hierarchical_sums(Windows(WEEKS, width_ticks=7 * 52, age=3, count=9), 1) == HierarchicalSums(
+            WEEKS, 52, *best_levels(52, 1), 3, 9
+        )
 
     @pytest.mark.parametrize(
         "build",

@@ -206,7 +206,11 @@ class TestEndlessReleases:
 
 
 class TestTypes:
-    TYPES = (EntryType(1, "ride", Constraint(max_mutations=12)), EntryType(2, "pass", Constraint(active_within=30)), EntryType(7, "open", Constraint()))
+    TYPES = (
+        EntryType(1, "ride", Constraint(max_mutations=12)),
+        EntryType(2, "pass", Constraint(active_within=30)),
+        EntryType(7, "open", Constraint()),
+    )
 
     def test_every_type_has_its_own_figure(self):
         charges = [net(Windows(RegularGrid(0, 7), width_steps=1, count=100))]
@@ -227,7 +231,11 @@ class TestTypes:
             worst_case_loss([Charge(Single(None, 5), UNIT, Measure.ENTERED)], self.TYPES, pure=True)
 
     def test_without_any_limit_every_filter_counts(self):
-        charges = [net(Windows(DAILY, width_ticks=3, count=10), grouped=True), Charge(Single(0, 5), UNIT, Measure.ENTERED), net(Single(None, 9))]
+        charges = [
+            net(Windows(DAILY, width_ticks=3, count=10), grouped=True),
+            Charge(Single(0, 5), UNIT, Measure.ENTERED),
+            net(Single(None, 9)),
+        ]
         assert worst_case_loss(charges, self.TYPES[2:], pure=True) == {7: (20 + 3 + 1) * PICOS}
 
     def test_no_type_no_loss(self):

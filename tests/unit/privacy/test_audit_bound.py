@@ -13,7 +13,6 @@ from scipy.stats import beta, binom, norm
 from dbext.errors import BadArgument
 from dbext.mechanisms.simultaneous import sidak_constant, union_half_width
 from dbext.privacy.audit_bound import beta_share, binomial_tail, epsilon_lower_bound, lower_limit, mu_lower_bound, upper_limit
-from dbext.privacy.comparison import repeated_response_epsilon
 from dbext.privacy.key_selection import ContinualThreshold, laplace_threshold, optimal_probabilities
 from dbext.privacy.repeated_laplace import repeated_laplace_delta, repeated_laplace_epsilon
 
@@ -100,7 +99,10 @@ def test_repeated_laplace_against_summed_laws(parameter, sensitivity, times):
 
 
 def test_discrete_laplace_at_sensitivity_one_is_randomised_response():
-    assert repeated_laplace_epsilon(1e-6, 0.25, 1, 8) == pytest.approx(repeated_response_epsilon(0.25, 8, 1e-6))
+    true = 1 / (1 + math.exp(-0.25))  # sensitivity 1 is binary randomised response: the losses are binomial
+    epsilon = repeated_laplace_epsilon(1e-6, 0.25, 1, 8)
+    losses = ((0.25 * (2 * j - 8), math.comb(8, j) * true**j * (1 - true) ** (8 - j)) for j in range(9))
+    assert math.fsum(max(0.0, 1 - math.exp(epsilon - loss)) * share for loss, share in losses) == pytest.approx(1e-6)
 
 
 def test_bands_hold_together():

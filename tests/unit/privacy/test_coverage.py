@@ -26,7 +26,9 @@ def filter_lists(draw, *, moving: bool = True):
         end = start + draw(st.integers(1, 6))
         opening = draw(st.integers(1, 9))
         later = opening + (draw(st.integers(0, 9)) if moving and draw(st.booleans()) else 0)
-        found.append(PricedFilter(draw(st.sampled_from([start, start, start, None])), draw(st.sampled_from([end, end, end, None])), opening, later))
+        found.append(
+            PricedFilter(draw(st.sampled_from([start, start, start, None])), draw(st.sampled_from([end, end, end, None])), opening, later)
+        )
     return found
 
 
@@ -137,7 +139,11 @@ def test_limits_that_do_not_bind_touch_everything(filters):
 
 @given(filter_lists(), filter_lists(), st.integers(1, 4), st.integers(0, 4))
 def test_figures_of_a_union_are_monotone_and_subadditive(one, other, points, within):
-    for figure in (lambda f: heaviest_points(f, points), lambda f: deepest_window(f, within), lambda f: heaviest_points_within(f, points, within)):
+    for figure in (
+        lambda f: heaviest_points(f, points),
+        lambda f: deepest_window(f, within),
+        lambda f: heaviest_points_within(f, points, within),
+    ):
         assert max(figure(one), figure(other)) <= figure([*one, *other]) <= figure(one) + figure(other)
 
 

@@ -67,7 +67,10 @@ def test_laplace_rho_holds_for_larger_shifts(shift, scale):
 
 @given(positive)
 def test_variances_are_those_of_the_discrete_laws(parameter):
-    for noise, exponent in ((DiscreteLaplace(parameter), lambda x: abs(x) / parameter), (DiscreteGaussian(parameter), lambda x: x * x / 2 / parameter)):
+    for noise, exponent in (
+        (DiscreteLaplace(parameter), lambda x: abs(x) / parameter),
+        (DiscreteGaussian(parameter), lambda x: x * x / 2 / parameter),
+    ):
         weights = [(x, mpmath.exp(-mpmath.mpf(float(exponent(x))))) for x in range(min(4000, int(60 * parameter) + 60))]
         total = weights[0][1] + 2 * mpmath.fsum(w for _, w in weights[1:])
         exact = 2 * mpmath.fsum(x * x * w for x, w in weights[1:]) / total

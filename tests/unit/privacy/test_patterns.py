@@ -17,7 +17,8 @@ from dbext.privacy.pattern import Several, SignedBlocks, Single, Tree, Windows, 
 
 MONDAY = date(2000, 1, 3)
 grids = st.one_of(
-    st.builds(RegularGrid, st.integers(-50, 50), st.integers(1, 9)), st.builds(MonthGrid, st.integers(-40, 300), st.sampled_from([1, 2, 3, 12]))
+    st.builds(RegularGrid, st.integers(-50, 50), st.integers(1, 9)),
+    st.builds(MonthGrid, st.integers(-40, 300), st.sampled_from([1, 2, 3, 12])),
 )
 
 
