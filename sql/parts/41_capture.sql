@@ -17,7 +17,7 @@ BEGIN
     IF NOT EXISTS (
         SELECT FROM dbext_private.tracked_table AS t JOIN pg_namespace AS n ON n.nspname = t.schema_name
         JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.table_name
-        WHERE t.table_id = confirm_relation.table_id AND c.oid = relation) THEN
+        WHERE t.table_id = confirm_relation.table_id AND c.oid = confirm_relation.relation) THEN
         PERFORM dbext_private.refuse(format('a capture function of dbext is attached to the wrong table %s', relation::regclass),
             'Drop that trigger; dp_track makes the right ones.', 'DP099');
     END IF;

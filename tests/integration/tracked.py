@@ -13,12 +13,14 @@ class Tracked:
     """Table `name` of a test database, tracked on day 0 at noon of `zone` in the superuser's session."""
 
     def __init__(self, database: Any, definition: str, *, name: str = "entry", zone: str = "UTC", rows: str | None = None, **options: Any):
+        real_time = options.pop("real_time", False)
         self.database, self.name, self.zone = database, name, zone
         self.session = database.superuser
         self.session.execute(f"CREATE TABLE {name} ({definition})")
         if rows is not None:
             self.session.execute(f"INSERT INTO {name} {rows}")
-        self.day(0)
+        if not real_time:
+            self.day(0)
         self.track(**options)
         self.number = database.value("SELECT table_id FROM dbext_private.tracked_table WHERE table_name = %s", (name,))
         self.first = self.head()

@@ -1,0 +1,132 @@
+"""Clusters come and go: crashes, standbys, promotions, dumps. A seal never runs where its snapshots mean nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import psycopg
+import pytest
+
+from dbext.control.cluster import SUPERUSER
+from dbext.control.postgres import usable_installation
+from tests.integration.tracked import Tracked
+
+DEFINITION = "id integer PRIMARY KEY, value text"
+
+
+def contents(table) -> dict:
+    return dict(table.fetch(f"SELECT id, value FROM {table.name}"))
+
+
+def refusal(session, table) -> str:
+    with pytest.raises(psycopg.Error) as caught:
+        session.execute(f"SELECT dbext_private.seal_table({table.number})")
+    return caught.value.sqlstate
+
+
+@pytest.mark.slow
+def test_a_standby_does_not_seal_and_a_promoted_one_asks_first(make_cluster, open_database):
+    cluster = make_cluster(durable=True)
+    database = open_database(cluster)
+    table = Tracked(database, DEFINITION, rows="VALUES (1, 'one')")
+    table.day(1)
+    now = table.session.execute("SELECT current_setting('dbext.now')").fetchone()[0]
+    cluster.stop()
+    (cluster.data / "standby.signal").touch()
+    os.chown(cluster.data / "standby.signal", (cluster.data / "PG_VERSION").stat().st_uid, -1)
+    cluster.start()
+    table.session = database.connect()
+    table.set_now(now)
+    assert refusal(table.session, table) == "DP031"
+    table.session.execute("SELECT pg_promote()")
+    assert table.fetch("SELECT pg_is_in_recovery()") == [(False,)]
+    assert refusal(table.session, table) == "DP031"
+    table.execute("UPDATE entry SET value = 'after'")
+    table.execute("SELECT dp_confirm_upgrade()")
+    assert table.seal() == 0
+    assert table.settled() == {1: "one"}
+    table.seal_through(1)
+    assert table.settled() == {1: "after"}
+    assert sum(taken for (taken,) in table.fetch("SELECT taken FROM dbext_private.seal")) == 2
+
+
+@pytest.mark.slow
+def test_a_crash_loses_no_committed_mutation_and_doubles_none(make_cluster, open_database):
+    cluster = make_cluster(durable=True)
+    table = Tracked(open_database(cluster), DEFINITION, tick="1 second", real_time=True)
+
+    def write(number: int) -> None:
+        try:
+            session = table.database.connect()
+            for turn in range(10**6):
+                session.execute(f"INSERT INTO entry VALUES ({turn % 20}, '{number}') ON CONFLICT (id) DO UPDATE SET value = entry.value || '{number}'")
+                session.execute(f"DELETE FROM entry WHERE id = {(turn + 7) % 20}")
+        except psycopg.OperationalError:
+            return
+
+    for how in (cluster.kill, lambda: cluster.stop(signal.SIGQUIT)):
+        writers = [threading.Thread(target=write, args=(number,)) for number in (1, 2)]
+        for one in writers:
+            one.start()
+        for _ in range(3):
+            time.sleep(0.6)
+            table.seal()
+        how()
+        for one in writers:
+            one.join(30)
+        cluster.start()
+        table.session = table.database.connect()
+    time.sleep(1.1)
+    table.seal()
+    recorded = table.fetch("SELECT count(*) FROM {log}")[0][0]
+    assert recorded > 50
+    assert table.fetch("SELECT sum(taken), sum(mismatched) FROM dbext_private.seal") == [(recorded, 0)]
+    assert table.settled() == contents(table)
+
+
+def dump_and_restore(cluster, source: str, target: str) -> None:
+    """Restore a dump of one database into another of the same cluster, as an administrator would."""
+    programs = usable_installation().bindir
+    arguments = ["-h", str(cluster.socket_folder), "-U", SUPERUSER]
+    dump = subprocess.run([programs / "pg_dump", *arguments, source], capture_output=True, check=True).stdout
+    done = subprocess.run([programs / "psql", *arguments, "-X", "-q", "-v", "ON_ERROR_STOP=1", target], input=dump, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()[-2000:]
+
+
+def test_a_restored_database_goes_on_where_the_dump_was_taken(tracked, empty_database):
+    """Nothing unsealed is lost, nothing sealed comes twice, and capture works before anybody confirms."""
+    table = tracked(rows="VALUES (1, 'one'), (2, 'two')")
+    table.execute("SELECT dp_add_constraint('entry', 'any', max_mutations => 9)")
+    table.execute("ALTER TABLE entry ADD COLUMN gone text; ALTER TABLE entry DROP COLUMN gone; ALTER TABLE entry ADD COLUMN late text")
+    table.execute("UPDATE entry SET value = 'sealed' WHERE id = 1")
+    table.seal_through(0)
+    table.execute("UPDATE entry SET value = 'not sealed' WHERE id = 2; INSERT INTO entry VALUES (3, 'three')")
+    dump_and_restore(table.database.cluster, table.database.name, empty_database.name)
+    restored = Restored(empty_database, table)
+    restored.execute("UPDATE entry SET value = 'restored' WHERE id = 3")
+    restored.day(2)
+    assert refusal(restored.session, restored) == "DP031"
+    assert restored.events() == []
+    restored.execute("SELECT dp_confirm_upgrade()")
+    restored.execute("ALTER TABLE entry RENAME value TO content; UPDATE entry SET content = 'later' WHERE id = 1")
+    assert restored.seal() == 1
+    assert restored.settled() == {1: "sealed", 2: "not sealed", 3: "restored"}
+    restored.seal_through(2)
+    assert restored.settled() == {1: "later", 2: "not sealed", 3: "restored"}
+    # Three before the dump were sealed there; two before it, one after it and one after confirmation are taken here, once each.
+    assert restored.fetch("SELECT seal_no, taken, mismatched FROM dbext_private.seal ORDER BY seal_no") == [(1, 3, 0), (2, 3, 0), (3, 1, 0)]
+    assert restored.events() == []
+    restored.execute("SELECT dp_untrack('entry')")
+
+
+class Restored(Tracked):
+    """The tracked table as it came back."""
+
+    def __init__(self, database, source: Tracked):
+        self.database, self.name, self.zone = database, source.name, source.zone
+        self.session, self.number, self.first = database.superuser, source.number, source.first
+        self.day(1)
