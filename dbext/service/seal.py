@@ -61,7 +61,7 @@ def classification(types: Sequence[StoredType], columns: Sequence[Column]) -> st
 
 
 def _predicate(one: StoredType, columns: Sequence[Column]) -> Predicate | None:
-    """Return the predicate of a type; None for the default type, and if it reads a column that went with its type: nothing matches it then."""
+    """Return the predicate of a type; None for the default type and for one over a column that went with its type (nothing matches it)."""
     if one.applies_to is None or not _positions(one.applies_to) <= {column.position for column in columns}:
         return None
     return from_json(one.applies_to, columns)

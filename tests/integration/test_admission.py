@@ -130,11 +130,16 @@ def prepare(database, tracked, plan, rules, name: str):
     database.execute("CREATE TABLE IF NOT EXISTS kinds (id integer PRIMARY KEY, kind integer)")
     rows = [(number, rules.index(rule)) for number, rule, _ in plan]
     database.execute(
-        "INSERT INTO kinds SELECT * FROM unnest(%s::integer[], %s::integer[]) ON CONFLICT DO NOTHING", ([r[0] for r in rows], [r[1] for r in rows])
+        "INSERT INTO kinds SELECT * FROM unnest(%s::integer[], %s::integer[]) ON CONFLICT DO NOTHING",
+        ([r[0] for r in rows], [r[1] for r in rows]),
     )
-    database.execute("CREATE TABLE baseline AS SELECT * FROM unnest(%s::integer[], %s::text[]) AS b (id, value)", (
-        [number for number, _, history in plan if history[0]], [history[0] for _, _, history in plan if history[0]]))
-    table = tracked("id integer PRIMARY KEY, value text, kind integer", name=name, rows="SELECT id, value, kind FROM baseline JOIN kinds USING (id)")
+    database.execute(
+        "CREATE TABLE baseline AS SELECT * FROM unnest(%s::integer[], %s::text[]) AS b (id, value)",
+        ([number for number, _, history in plan if history[0]], [history[0] for _, _, history in plan if history[0]]),
+    )
+    table = tracked(
+        "id integer PRIMARY KEY, value text, kind integer", name=name, rows="SELECT id, value, kind FROM baseline JOIN kinds USING (id)"
+    )
     database.execute("DROP TABLE baseline")
     constrain(table, rules)
     return table

@@ -100,9 +100,8 @@ def test_rolled_back_work_leaves_no_record(tracked):
     table = tracked(rows="VALUES (1, 'one')")
     with table.session.transaction():
         table.execute("INSERT INTO entry VALUES (2, 'kept')")
-        with pytest.raises(ZeroDivisionError), table.session.transaction():
+        with table.session.transaction(force_rollback=True):
             table.execute("UPDATE entry SET value = 'undone'")
-            raise ZeroDivisionError
     assert ops(table) == "I"
     assert replayed(table) == contents(table)
 
@@ -153,8 +152,12 @@ def test_statements_that_nest_settle_to_what_the_table_holds(tracked, name, days
         if day == days - 1:
             table.day(day)
             table.execute(NESTED[name])
-        for statement in ("INSERT INTO entry VALUES (3, 'three') ON CONFLICT DO NOTHING", "UPDATE entry SET value = value || 'x'",
-                          "DELETE FROM entry WHERE id = 2", "UPDATE entry SET value = value || 'y' WHERE id = 1"):
+        for statement in (
+            "INSERT INTO entry VALUES (3, 'three') ON CONFLICT DO NOTHING",
+            "UPDATE entry SET value = value || 'x'",
+            "DELETE FROM entry WHERE id = 2",
+            "UPDATE entry SET value = value || 'y' WHERE id = 1",
+        ):
             table.day(day)
             table.execute(statement)
     table.seal_through(days - 1)
@@ -164,7 +167,10 @@ def test_statements_that_nest_settle_to_what_the_table_holds(tracked, name, days
 
 def test_cascades_between_rows_of_one_table(tracked):
     """The key changes, and the change cascades to a column of a row whose own key changed in the same statement."""
-    table = tracked("id integer PRIMARY KEY, value integer REFERENCES entry ON UPDATE CASCADE ON DELETE SET NULL", rows="VALUES (1, NULL), (2, 1), (3, 2)")
+    table = tracked(
+        "id integer PRIMARY KEY, value integer REFERENCES entry ON UPDATE CASCADE ON DELETE SET NULL",
+        rows="VALUES (1, NULL), (2, 1), (3, 2)",
+    )
     table.execute("UPDATE entry SET id = id + 10")
     table.execute("DELETE FROM entry WHERE id = 12")
     table.seal_through(0)
@@ -215,7 +221,11 @@ TYPES = {
     "a domain that forbids NULL": ("id integer PRIMARY KEY, value positive", "1", "2"),
     "an enum": ("id integer PRIMARY KEY, value mood", "'sad'", "'glad'"),
     "a composite": ("id integer PRIMARY KEY, value pair", "ROW(1, '1')::pair", "ROW(2, '1')::pair"),
-    "a narrow varchar and a bit string": ("id integer PRIMARY KEY, value varchar(3), flags bit(3) DEFAULT B'101', code char(4) DEFAULT 'a'", "'abc'", "'abd'"),
+    "a narrow varchar and a bit string": (
+        "id integer PRIMARY KEY, value varchar(3), flags bit(3) DEFAULT B'101', code char(4) DEFAULT 'a'",
+        "'abc'",
+        "'abd'",
+    ),
     "citext as key": ("id citext PRIMARY KEY, value text", "'a'", "'b'"),
     "an enum as key": ("id mood PRIMARY KEY, value text", "'a'", "'b'"),
     "an array as key": ("id integer[] PRIMARY KEY, value text", "'a'", "'b'"),
@@ -251,7 +261,7 @@ def test_types_of_every_sort(tracked, database, name):
 
 
 def test_a_key_of_several_columns(tracked):
-    table = tracked('a integer, b text, value text, PRIMARY KEY (b, a)', rows="VALUES (1, 'x', 'v'), (1, 'y', 'w')")
+    table = tracked("a integer, b text, value text, PRIMARY KEY (b, a)", rows="VALUES (1, 'x', 'v'), (1, 'y', 'w')")
     table.execute("UPDATE entry SET value = 'z' WHERE b = 'y'; UPDATE entry SET a = 2 WHERE b = 'x'")
     assert table.fetch("SELECT op::text, key_1, key_2, old_3, new_3 FROM {log} WHERE op <> 'B' ORDER BY op, number") == [
         ("D", 1, "x", "v", None), ("I", 2, "x", None, "v"), ("U", 1, "y", "w", "z")]  # fmt: skip

@@ -63,7 +63,9 @@ def test_a_crash_loses_no_committed_mutation_and_doubles_none(make_cluster, open
         try:
             session = table.database.connect()
             for turn in range(10**6):
-                session.execute(f"INSERT INTO entry VALUES ({turn % 20}, '{number}') ON CONFLICT (id) DO UPDATE SET value = entry.value || '{number}'")
+                session.execute(
+                    f"INSERT INTO entry VALUES ({turn % 20}, '{number}') ON CONFLICT (id) DO UPDATE SET value = entry.value || '{number}'"
+                )
                 session.execute(f"DELETE FROM entry WHERE id = {(turn + 7) % 20}")
         except psycopg.OperationalError:
             return
@@ -93,7 +95,9 @@ def dump_and_restore(cluster, source: str, target: str) -> None:
     programs = usable_installation().bindir
     arguments = ["-h", str(cluster.socket_folder), "-U", SUPERUSER]
     dump = subprocess.run([programs / "pg_dump", *arguments, source], capture_output=True, check=True).stdout
-    done = subprocess.run([programs / "psql", *arguments, "-X", "-q", "-v", "ON_ERROR_STOP=1", target], input=dump, capture_output=True, check=False)
+    done = subprocess.run(
+        [programs / "psql", *arguments, "-X", "-q", "-v", "ON_ERROR_STOP=1", target], input=dump, capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr.decode()[-2000:]
 
 

@@ -31,7 +31,10 @@ RENAMES = {
     "the table": ("ALTER TABLE entry RENAME TO renamed", {"name": "renamed"}),
     "the schema of the table": ("CREATE SCHEMA apart; ALTER TABLE entry SET SCHEMA apart", {"name": "apart.entry"}),
     "the schema itself": ("CREATE SCHEMA a; ALTER TABLE entry SET SCHEMA a; ALTER SCHEMA a RENAME TO b", {"name": "b.entry"}),
-    "two columns each to the other": ("ALTER TABLE entry RENAME value TO w; ALTER TABLE entry RENAME other TO value; ALTER TABLE entry RENAME w TO other", {"column": "other"}),
+    "two columns each to the other": (
+        "ALTER TABLE entry RENAME value TO w; ALTER TABLE entry RENAME other TO value; ALTER TABLE entry RENAME w TO other",
+        {"column": "other"},
+    ),
     "a trigger": ('ALTER TRIGGER "00_dbext_insert" ON entry RENAME TO mine', {}),
 }
 
@@ -44,7 +47,9 @@ def test_what_is_renamed_is_followed(table, name):
     assert captured(table) == WRITTEN
     table.seal_through(0)
     assert table.events() == []
-    assert table.fetch("SELECT schema_name || '.' || table_name FROM dbext_private.tracked_table")[0][0].endswith(names.get("name", "entry"))
+    assert table.fetch("SELECT schema_name || '.' || table_name FROM dbext_private.tracked_table")[0][0].endswith(
+        names.get("name", "entry")
+    )
 
 
 def test_names_are_followed_without_event_triggers_from_the_next_seal_on(table):
@@ -161,7 +166,7 @@ def test_a_table_made_anew_under_the_old_name_is_taken_up_again(table):
 
 
 def test_a_missing_trigger_is_mended_by_tracking_again(table):
-    table.execute('ALTER TABLE entry DISABLE TRIGGER ALL; UPDATE entry SET value = \'unseen\'')
+    table.execute("ALTER TABLE entry DISABLE TRIGGER ALL; UPDATE entry SET value = 'unseen'")
     assert len(table.events()) == 4
     table.seal_through(0)
     table.day(2)
@@ -174,7 +179,9 @@ def test_a_missing_trigger_is_mended_by_tracking_again(table):
 def test_an_unseen_change_is_counted_as_a_mismatch(table):
     table.seal_through(0)
     name = '"00_dbext_update"'
-    table.execute(f"ALTER TABLE entry DISABLE TRIGGER {name}; UPDATE entry SET value = 'unseen'; ALTER TABLE entry ENABLE ALWAYS TRIGGER {name}")
+    table.execute(
+        f"ALTER TABLE entry DISABLE TRIGGER {name}; UPDATE entry SET value = 'unseen'; ALTER TABLE entry ENABLE ALWAYS TRIGGER {name}"
+    )
     table.execute("UPDATE entry SET value = 'seen'")
     table.seal_through(1)
     assert table.fetch("SELECT mismatched FROM dbext_private.seal ORDER BY seal_no") == [(0,), (2,)]

@@ -106,7 +106,9 @@ def test_sealing_again_does_nothing(tracked):
 def test_days_of_other_lengths(tracked, zone, day, hours):
     """2020-03-29 and 2020-10-25 in Berlin; 2020-03-29 in Beirut, which has no midnight."""
     table = tracked(zone=zone)
-    first, last = table.database.fetch(f"SELECT dbext_private.table_tick_end(1, {table.first + day - 1}), dbext_private.table_tick_end(1, {table.first + day})")[0]
+    first, last = table.database.fetch(
+        f"SELECT dbext_private.table_tick_end(1, {table.first + day - 1}), dbext_private.table_tick_end(1, {table.first + day})"
+    )[0]
     assert (last - first).total_seconds() == hours * 3600
     for number, (moment, offset) in enumerate([(first, 0), (first, 1), (last, 0), (last, 1)]):
         table.execute("SELECT set_config('dbext.now', (%s::timestamptz + %s * interval '1 microsecond')::text, false)", (moment, offset))
@@ -119,7 +121,9 @@ def test_many_ticks_in_one_pass_are_the_same_as_one_by_one(tracked):
     """Also with late commits, truncation, and ticks in which nothing happens."""
     tables = [tracked(name=name, rows=ROWS) for name in ("daily", "rarely")]
     for table in tables:
-        table.execute(f"SELECT dp_add_constraint('{table.name}', 'any', max_mutations => 3, active_within => '4 days', at_limit => 'leave')")
+        table.execute(
+            f"SELECT dp_add_constraint('{table.name}', 'any', max_mutations => 3, active_within => '4 days', at_limit => 'leave')"
+        )
     script = {
         0: "UPDATE {0} SET value = value || '0'; INSERT INTO {0} VALUES (4, 'four')",
         1: "DELETE FROM {0} WHERE id = 2",
@@ -253,7 +257,9 @@ def test_two_seals_at_once(tracked):
     first, second = writer(table, 1), writer(table, 1)
     first.execute(f"SELECT dbext_private.seal_table({table.number})")
     answers = []
-    waiting = threading.Thread(target=lambda: answers.append(second.execute(f"SELECT dbext_private.seal_table({table.number})").fetchone()[0]))
+    waiting = threading.Thread(
+        target=lambda: answers.append(second.execute(f"SELECT dbext_private.seal_table({table.number})").fetchone()[0])
+    )
     waiting.start()
     time.sleep(0.2)
     assert answers == []
@@ -279,7 +285,7 @@ def test_every_row_once_under_load(tracked):
             try:
                 session.execute(f"""BEGIN; INSERT INTO entry VALUES ({turn % 7 + 31}, 'n') ON CONFLICT (id) DO UPDATE SET value = entry.value || 'u';
                     SAVEPOINT s; UPDATE entry SET value = '{number}/{turn}' WHERE id = {(turn * number) % 30 + 1};
-                    {'ROLLBACK TO' if turn % 3 else 'RELEASE'} s; DELETE FROM entry WHERE id = {(turn + number) % 7 + 31}""")
+                    {"ROLLBACK TO" if turn % 3 else "RELEASE"} s; DELETE FROM entry WHERE id = {(turn + number) % 7 + 31}""")
                 session.execute("SELECT pg_sleep(random() * 0.05)")
                 if turn % 5:
                     session.execute("COMMIT")

@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
+import itertools
 import zoneinfo
 
 import pytest
 
 #: Clock changes at midnight, skipped days, half hours, none at all.
-ZONES = ("UTC", "Asia/Taipei", "Europe/Berlin", "America/Sao_Paulo", "Asia/Beirut", "Pacific/Apia", "Australia/Lord_Howe", "Asia/Kathmandu", "America/New_York")
+ZONES = (
+    "UTC",
+    "Asia/Taipei",
+    "Europe/Berlin",
+    "America/Sao_Paulo",
+    "Asia/Beirut",
+    "Pacific/Apia",
+    "Australia/Lord_Howe",
+    "Asia/Kathmandu",
+    "America/New_York",
+)
 MINUTE, HOUR = 60_000_000, 3_600_000_000
-KINDS = (("day", 1), ("day", 7), ("day", 10), ("month", 1), ("month", 3), ("fixed", HOUR), ("fixed", 15 * MINUTE), ("fixed", 36 * HOUR), ("fixed", 1_000_000))
+KINDS = (
+    ("day", 1),
+    ("day", 7),
+    ("day", 10),
+    ("month", 1),
+    ("month", 3),
+    ("fixed", HOUR),
+    ("fixed", 15 * MINUTE),
+    ("fixed", 36 * HOUR),
+    ("fixed", 1_000_000),
+)
 
 
-def boundary(kind: str, size: int, zone: str, tick: int) -> datetime.datetime:
+def boundary(kind: str, size: int, zone: str, tick: int) -> dt.datetime:
     """Return b_tick: local midnight, or by the clock from the local midnight of 2000-01-03."""
     home = zoneinfo.ZoneInfo(zone)
     if kind == "fixed":
-        start = datetime.datetime(2000, 1, 3, tzinfo=home).astimezone(datetime.timezone.utc)
-        return start + datetime.timedelta(microseconds=size * tick)
+        start = dt.datetime(2000, 1, 3, tzinfo=home).astimezone(dt.timezone.utc)
+        return start + dt.timedelta(microseconds=size * tick)
     if kind == "day":
-        date = datetime.date(2000, 1, 3) + datetime.timedelta(days=size * tick)
+        date = dt.date(2000, 1, 3) + dt.timedelta(days=size * tick)
     else:
         year, month = divmod(size * tick, 12)
-        date = datetime.date(2000 + year, month + 1, 1)
+        date = dt.date(2000 + year, month + 1, 1)
     # Where a midnight does not exist, the offset before the change (fold 0) gives the moment of the change.
-    return datetime.datetime(date.year, date.month, date.day, tzinfo=home).astimezone(datetime.timezone.utc)
+    return dt.datetime(date.year, date.month, date.day, tzinfo=home).astimezone(dt.timezone.utc)
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -68,7 +89,9 @@ def test_a_day_that_a_zone_skipped_is_an_empty_tick(database):
     ends = database.fetch(
         "SELECT dbext_private.tick_end('day', 1, 'Pacific/Apia', (date '2011-12-29' + d) - date '2000-01-03') FROM generate_series(0, 3) AS d"
     )
-    days = [(later - earlier).total_seconds() / 3600 for (earlier,), (later,) in zip(ends, ends[1:], strict=False)]
+    days = [(later - earlier).total_seconds() / 3600 for (earlier,), (later,) in itertools.pairwise(ends)]
     assert days == [24, 0, 24]
     moment = ends[1][0]
-    assert database.value("SELECT date '2000-01-03' + dbext_private.tick_of('day', 1, 'Pacific/Apia', %s)::integer", (moment,)) == datetime.date(2011, 12, 30)
+    assert database.value("SELECT date '2000-01-03' + dbext_private.tick_of('day', 1, 'Pacific/Apia', %s)::integer", (moment,)) == dt.date(
+        2011, 12, 30
+    )

@@ -8,7 +8,11 @@ import pytest
 BAD_TABLES = {
     "a view": ("CREATE VIEW t AS SELECT 1 AS id", "DP003", "view"),
     "a materialised view": ("CREATE MATERIALIZED VIEW t AS SELECT 1 AS id", "DP003", "view"),
-    "a foreign table": ("CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w; CREATE FOREIGN TABLE t (id integer) SERVER s", "DP003", "foreign"),
+    "a foreign table": (
+        "CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w; CREATE FOREIGN TABLE t (id integer) SERVER s",
+        "DP003",
+        "foreign",
+    ),
     "a partitioned table": ("CREATE TABLE t (id integer PRIMARY KEY) PARTITION BY HASH (id)", "DP003", "partitioned"),
     "a partition": (
         "CREATE TABLE p (id integer PRIMARY KEY) PARTITION BY HASH (id); CREATE TABLE t PARTITION OF p FOR VALUES WITH (MODULUS 1, REMAINDER 0)",
@@ -121,7 +125,9 @@ def test_a_unit_of_its_own_choice(tracked):
 def test_only_the_owner_who_is_an_admin_may_track(database):
     owner, other = database.create_role("dbext_admin", name="owner"), database.create_role("dbext_admin", name="other")
     stranger = database.create_role(name="stranger")
-    database.execute(f"CREATE TABLE t (id integer PRIMARY KEY, value text); ALTER TABLE t OWNER TO {owner}; INSERT INTO t VALUES (1, 'one')")
+    database.execute(
+        f"CREATE TABLE t (id integer PRIMARY KEY, value text); ALTER TABLE t OWNER TO {owner}; INSERT INTO t VALUES (1, 'one')"
+    )
     database.execute(f"GRANT ALL ON t TO {other}; CREATE TABLE s (id integer PRIMARY KEY); ALTER TABLE s OWNER TO {stranger}")
     assert refused(database.connect(other), "SELECT dp_track('t')")[0] == "DP005"
     assert refused(database.connect(stranger), "SELECT dp_track('s')")[0] == "42501"
@@ -131,8 +137,11 @@ def test_only_the_owner_who_is_an_admin_may_track(database):
     assert database.fetch("SELECT op::text, key_1 FROM dbext_private.log_1 ORDER BY number") == [("B", 1), ("I", 2)]
     assert refused(database.connect(other), "SELECT dp_untrack('t')")[0] == "DP005"
     # The rights lent for the baseline are taken back.
-    for attempt in ("INSERT INTO dbext_private.log_1 (op, key_1, mutated_at, xid) VALUES ('I', 3, now(), '9')", "SELECT * FROM dbext_private.log_1",
-                    "CREATE TRIGGER more AFTER TRUNCATE ON t EXECUTE FUNCTION dbext_private.capture_truncate_1()"):
+    for attempt in (
+        "INSERT INTO dbext_private.log_1 (op, key_1, mutated_at, xid) VALUES ('I', 3, now(), '9')",
+        "SELECT * FROM dbext_private.log_1",
+        "CREATE TRIGGER more AFTER TRUNCATE ON t EXECUTE FUNCTION dbext_private.capture_truncate_1()",
+    ):
         assert refused(session, attempt)[0] == "42501"
     session.execute("SELECT dp_untrack('t')")
 
@@ -173,7 +182,10 @@ def test_a_writer_that_was_at_work_is_in_the_baseline_and_a_later_one_in_the_log
     late.commit()
     tracker.execute("SELECT pg_sleep(1.1)")
     tracker.execute("SELECT dbext_private.seal_table(1)")
-    assert database.fetch("SELECT baseline, key_1, new_2 FROM dbext_private.change_1 ORDER BY key_1") == [(True, 1, "early"), (False, 2, "late")]
+    assert database.fetch("SELECT baseline, key_1, new_2 FROM dbext_private.change_1 ORDER BY key_1") == [
+        (True, 1, "early"),
+        (False, 2, "late"),
+    ]
 
 
 def test_untracked_and_tracked_again(tracked):
@@ -248,4 +260,6 @@ def test_only_an_admin_can_set_the_time(tracked, database):
     table.execute("INSERT INTO entry VALUES (3, 'three')")
     table.set_now("")
     table.execute("INSERT INTO entry VALUES (4, 'four')")
-    assert table.fetch("SELECT count(*) FROM {log} WHERE clock_timestamp() - mutated_at < interval '1 minute' AND mutated_at <= clock_timestamp()") == [(4,)]
+    assert table.fetch(
+        "SELECT count(*) FROM {log} WHERE clock_timestamp() - mutated_at < interval '1 minute' AND mutated_at <= clock_timestamp()"
+    ) == [(4,)]

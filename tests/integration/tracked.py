@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from typing import Any
 
 #: Day 0 of every history; a tick of one day holds (midnight, next midnight].
-DAY_ZERO = datetime.date(2020, 3, 2)
+DAY_ZERO = dt.date(2020, 3, 2)
 
 
 class Tracked:
@@ -33,7 +33,7 @@ class Tracked:
 
     def day(self, number: int, time: str = "12:00") -> None:
         """Let it be a time of a day in the superuser's session, in the table's zone."""
-        date = DAY_ZERO + datetime.timedelta(days=number)
+        date = DAY_ZERO + dt.timedelta(days=number)
         self.set_now(f"{date} {time} {self.zone}")
 
     def set_now(self, moment: str, session: Any = None) -> None:
