@@ -207,6 +207,28 @@ def test_a_writer_needs_no_right_on_anything_private_and_row_security_hides_noth
             FOR EACH STATEMENT EXECUTE FUNCTION dbext_private.capture_insert_{table.number}()""")
 
 
+def test_a_capture_function_on_the_wrong_table_is_noticed(tracked):
+    table = tracked()
+    table.execute(f"""CREATE TABLE other (id integer, value text);
+        CREATE TRIGGER wrong AFTER INSERT ON other REFERENCING NEW TABLE AS dbext_new
+        FOR EACH STATEMENT EXECUTE FUNCTION dbext_private.capture_insert_{table.number}()""")
+    with pytest.raises(psycopg.Error) as caught:
+        table.execute("INSERT INTO other VALUES (1, 'one')")
+    assert caught.value.sqlstate == "DP099"
+
+
+def test_an_entry_keeps_the_spelling_of_its_key(tracked, database):
+    """A predicate over the key must give the same answer when the entry comes and when it goes."""
+    database.execute("CREATE EXTENSION citext")
+    table = tracked("id citext PRIMARY KEY, value text", rows="VALUES ('A', 'one')")
+    table.seal_through(0)
+    table.execute("UPDATE entry SET id = 'a', value = 'two'")
+    table.seal_through(1)
+    table.execute("DELETE FROM entry WHERE id = 'a'")
+    table.seal_through(2)
+    assert table.changes() == [(0, "A", None, "one"), (1, "A", "one", "two"), (2, "A", "two", None)]
+
+
 def test_replica_sessions_are_captured_too(tracked):
     table = tracked()
     table.execute("SET session_replication_role = replica")

@@ -186,6 +186,8 @@ def test_an_unseen_change_is_counted_as_a_mismatch(table):
     table.seal_through(1)
     assert table.fetch("SELECT mismatched FROM dbext_private.seal ORDER BY seal_no") == [(0,), (2,)]
     assert table.settled() == {1: "seen", 2: "seen"}
+    # The effect is that of the settled images, whatever the log says was there before.
+    assert table.changes()[2:] == [(1, 1, "one", "seen"), (1, 2, "two", "seen")]
     assert {kind for _, _, kind, _ in table.events()} == {"trigger"}
 
 
