@@ -1,32 +1,41 @@
 -- What can be tracked, read from the system catalogs alone. Every refusal names the table and what to do, never a value in it.
 
 CREATE FUNCTION dbext_private.base_type(type_id oid) RETURNS oid
-LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    WITH RECURSIVE layer (type_id, base_id) AS (
-        SELECT t.oid, t.typbasetype FROM pg_type AS t WHERE t.oid = base_type.type_id
-        UNION ALL
-        SELECT t.oid, t.typbasetype FROM layer AS l JOIN pg_type AS t ON t.oid = l.base_id
-    )
-    SELECT l.type_id FROM layer AS l WHERE l.base_id = 0
-$$;
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (
+        WITH RECURSIVE layer (type_id, base_id) AS (
+            SELECT t.oid, t.typbasetype FROM pg_type AS t WHERE t.oid = base_type.type_id
+            UNION ALL
+            SELECT t.oid, t.typbasetype FROM layer AS l JOIN pg_type AS t ON t.oid = l.base_id
+        )
+        SELECT l.type_id FROM layer AS l WHERE l.base_id = 0
+    );
+END $$;
 COMMENT ON FUNCTION dbext_private.base_type(oid) IS 'The type under any number of domains: a log column must take NULL and whatever a domain once allowed.';
 
 CREATE FUNCTION dbext_private.compares_by_value(type_id oid) RETURNS boolean
-LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT EXISTS (
-        SELECT FROM pg_type AS t JOIN pg_opclass AS c ON c.opcintype = CASE WHEN t.typtype = 'e' THEN 'anyenum'::regtype ELSE t.oid END
-        JOIN pg_am AS m ON m.oid = c.opcmethod
-        WHERE t.oid = compares_by_value.type_id AND m.amname = 'btree' AND c.opcdefault
-            AND (t.typtype = 'e' OR t.typtype = 'b' AND t.typelem = 0 AND t.typnamespace = 'pg_catalog'::regnamespace)
-    ) OR compares_by_value.type_id = 'varchar'::regtype
-$$;
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (
+        SELECT EXISTS (
+            SELECT FROM pg_type AS t JOIN pg_opclass AS c ON c.opcintype = CASE WHEN t.typtype = 'e' THEN 'anyenum'::regtype ELSE t.oid END
+            JOIN pg_am AS m ON m.oid = c.opcmethod
+            WHERE t.oid = compares_by_value.type_id AND m.amname = 'btree' AND c.opcdefault
+                AND (t.typtype = 'e' OR t.typtype = 'b' AND t.typelem = 0 AND t.typnamespace = 'pg_catalog'::regnamespace)
+        ) OR compares_by_value.type_id = 'varchar'::regtype
+    );
+END $$;
 COMMENT ON FUNCTION dbext_private.compares_by_value(oid) IS
     'Whether IS DISTINCT FROM works for a type under search_path pg_catalog (built-in scalars and enums). Others (json, arrays, types of extensions) are compared byte by byte.';
 
 CREATE FUNCTION dbext_private.differs(type_id oid, before text, after text) RETURNS text
-LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT format(CASE WHEN dbext_private.compares_by_value(type_id) THEN '%s IS DISTINCT FROM %s' ELSE 'ROW(%s)::record *<> ROW(%s)::record' END, before, after)
-$$;
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (
+        SELECT format(CASE WHEN dbext_private.compares_by_value(type_id) THEN '%s IS DISTINCT FROM %s' ELSE 'ROW(%s)::record *<> ROW(%s)::record' END, before, after)
+    );
+END $$;
 COMMENT ON FUNCTION dbext_private.differs(oid, text, text) IS 'SQL that says whether two images of a column differ; it runs no function of any user.';
 
 CREATE FUNCTION dbext_private.refuse(sentence text, hint text DEFAULT NULL, state text DEFAULT 'DP003') RETURNS void
@@ -123,33 +132,38 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.column_numbers(oid, text[]) IS 'Attribute numbers of named columns; an unknown name is refused.';
 
+-- In PL/pgSQL, which keeps plans for the session: a seal asks this for every column.
 CREATE FUNCTION dbext_private.btree_operator(type_id oid, strategy smallint) RETURNS text
-LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    WITH indexed (type_id, preference) AS (
-        SELECT btree_operator.type_id, 0
-        UNION ALL
-        SELECT CASE WHEN t.typtype = 'e' THEN 'anyenum' WHEN t.typtype = 'r' THEN 'anyrange' WHEN t.typtype = 'm' THEN 'anymultirange'
-            WHEN t.typtype = 'c' THEN 'record' WHEN t.typsubscript = 'array_subscript_handler'::regproc THEN 'anyarray' END::regtype, 1
-        FROM pg_type AS t WHERE t.oid = btree_operator.type_id
-        UNION ALL
-        SELECT c.casttarget, 2 FROM pg_cast AS c WHERE c.castsource = btree_operator.type_id AND c.castmethod = 'b' AND c.castcontext = 'i'
-    )
-    SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname)
-    FROM indexed AS i JOIN pg_opclass AS c ON c.opcintype = i.type_id AND c.opcdefault
-    JOIN pg_am AS m ON m.oid = c.opcmethod AND m.amname = 'btree'
-    JOIN pg_amop AS a ON a.amopfamily = c.opcfamily AND a.amoplefttype = c.opcintype AND a.amoprighttype = c.opcintype
-        AND a.amopstrategy = btree_operator.strategy
-    JOIN pg_operator AS o ON o.oid = a.amopopr JOIN pg_namespace AS n ON n.oid = o.oprnamespace
-    WHERE btree_operator.strategy <> 3 OR o.oprcanmerge OR o.oprcanhash
-    ORDER BY i.preference, c.oid LIMIT 1
-$$;
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (
+        WITH indexed (type_id, preference) AS (
+            SELECT btree_operator.type_id, 0
+            UNION ALL
+            SELECT CASE WHEN t.typtype = 'e' THEN 'anyenum' WHEN t.typtype = 'r' THEN 'anyrange' WHEN t.typtype = 'm' THEN 'anymultirange'
+                WHEN t.typtype = 'c' THEN 'record' WHEN t.typsubscript = 'array_subscript_handler'::regproc THEN 'anyarray' END::regtype, 1
+            FROM pg_type AS t WHERE t.oid = btree_operator.type_id
+            UNION ALL
+            SELECT c.casttarget, 2 FROM pg_cast AS c WHERE c.castsource = btree_operator.type_id AND c.castmethod = 'b' AND c.castcontext = 'i'
+        )
+        SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname)
+        FROM indexed AS i JOIN pg_opclass AS c ON c.opcintype = i.type_id AND c.opcdefault
+        JOIN pg_am AS m ON m.oid = c.opcmethod AND m.amname = 'btree'
+        JOIN pg_amop AS a ON a.amopfamily = c.opcfamily AND a.amoplefttype = c.opcintype AND a.amoprighttype = c.opcintype
+            AND a.amopstrategy = btree_operator.strategy
+        JOIN pg_operator AS o ON o.oid = a.amopopr JOIN pg_namespace AS n ON n.oid = o.oprnamespace
+        WHERE btree_operator.strategy <> 3 OR o.oprcanmerge OR o.oprcanhash
+        ORDER BY i.preference, c.oid LIMIT 1
+    );
+END $$;
 COMMENT ON FUNCTION dbext_private.btree_operator(oid, smallint) IS
     'An operator of a type''s default btree class as SQL text (strategy 1: <, 3: =), or NULL.';
 
 CREATE FUNCTION dbext_private.key_operator(type_id oid) RETURNS text
-LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT dbext_private.btree_operator(type_id, 3::smallint)
-$$;
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN dbext_private.btree_operator(type_id, 3::smallint);
+END $$;
 COMMENT ON FUNCTION dbext_private.key_operator(oid) IS 'The equality under which a column of a type is a unique key, fit for a FULL JOIN; NULL if there is none.';
 
 CREATE FUNCTION dbext_private.refuse_unusable_unit(relation oid, unit smallint[]) RETURNS void

@@ -36,31 +36,34 @@ CREATE TYPE dbext_private.column_lists AS (
 COMMENT ON TYPE dbext_private.column_lists IS 'Pieces of SQL of which the capture functions of one table are made. Lists begin with their comma.';
 
 CREATE FUNCTION dbext_private.capture_columns(table_id integer) RETURNS dbext_private.column_lists
-LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    WITH tracked AS (
-        SELECT c.position, c.is_unit, c.gone, quote_ident(c.column_name) AS name, dbext_private.base_type(a.atttypid) AS type_id,
-            NOT a.attnotnull AS may_be_null, row_number() OVER (PARTITION BY c.is_unit ORDER BY c.position) = 1 AS leads,
-            CASE WHEN c.is_unit THEN dbext_private.key_operator(dbext_private.base_type(a.atttypid)) END AS equals
-        FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
-        LEFT JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = c.attribute_number AND NOT a.attisdropped
-        WHERE t.table_id = capture_columns.table_id
-    )
-    SELECT string_agg(format(', key_%s', position), '' ORDER BY position) FILTER (WHERE is_unit),
-        coalesce(string_agg(format(', old_%s', position), '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
-        coalesce(string_agg(format(', new_%s', position), '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
-        string_agg(', o.' || name, '' ORDER BY position) FILTER (WHERE is_unit),
-        coalesce(string_agg(CASE WHEN gone THEN ', NULL' ELSE ', o.' || name END, '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
-        string_agg(', n.' || name, '' ORDER BY position) FILTER (WHERE is_unit),
-        coalesce(string_agg(CASE WHEN gone THEN ', NULL' ELSE ', n.' || name END, '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
-        coalesce(string_agg(', NULL', '') FILTER (WHERE NOT is_unit), ''),
-        string_agg(format(', coalesce(n.%s, o.%1$s)', name), '' ORDER BY position) FILTER (WHERE is_unit),
-        string_agg(format('o.%s %s n.%1$s', name, equals), ' AND ' ORDER BY position) FILTER (WHERE is_unit),
-        coalesce(string_agg(dbext_private.differs(type_id, 'o.' || name, 'n.' || name), ' OR ' ORDER BY position) FILTER (WHERE NOT is_unit AND NOT gone), 'false'),
-        string_agg(format('o.%s IS NOT DISTINCT FROM NULL', name), '') FILTER (WHERE is_unit AND leads),
-        string_agg(format('n.%s IS NOT DISTINCT FROM NULL', name), '') FILTER (WHERE is_unit AND leads),
-        string_agg(format('n.%s IS NOT DISTINCT FROM NULL', name), ' OR ' ORDER BY position) FILTER (WHERE is_unit AND may_be_null)
-    FROM tracked
-$$;
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (
+        WITH tracked AS (
+            SELECT c.position, c.is_unit, c.gone, quote_ident(c.column_name) AS name, dbext_private.base_type(a.atttypid) AS type_id,
+                NOT a.attnotnull AS may_be_null, row_number() OVER (PARTITION BY c.is_unit ORDER BY c.position) = 1 AS leads,
+                CASE WHEN c.is_unit THEN dbext_private.key_operator(dbext_private.base_type(a.atttypid)) END AS equals
+            FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
+            LEFT JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = c.attribute_number AND NOT a.attisdropped
+            WHERE t.table_id = capture_columns.table_id
+        )
+        SELECT ROW(string_agg(format(', key_%s', position), '' ORDER BY position) FILTER (WHERE is_unit),
+            coalesce(string_agg(format(', old_%s', position), '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
+            coalesce(string_agg(format(', new_%s', position), '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
+            string_agg(', o.' || name, '' ORDER BY position) FILTER (WHERE is_unit),
+            coalesce(string_agg(CASE WHEN gone THEN ', NULL' ELSE ', o.' || name END, '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
+            string_agg(', n.' || name, '' ORDER BY position) FILTER (WHERE is_unit),
+            coalesce(string_agg(CASE WHEN gone THEN ', NULL' ELSE ', n.' || name END, '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
+            coalesce(string_agg(', NULL', '') FILTER (WHERE NOT is_unit), ''),
+            string_agg(format(', coalesce(n.%s, o.%1$s)', name), '' ORDER BY position) FILTER (WHERE is_unit),
+            string_agg(format('o.%s %s n.%1$s', name, equals), ' AND ' ORDER BY position) FILTER (WHERE is_unit),
+            coalesce(string_agg(dbext_private.differs(type_id, 'o.' || name, 'n.' || name), ' OR ' ORDER BY position) FILTER (WHERE NOT is_unit AND NOT gone), 'false'),
+            string_agg(format('o.%s IS NOT DISTINCT FROM NULL', name), '') FILTER (WHERE is_unit AND leads),
+            string_agg(format('n.%s IS NOT DISTINCT FROM NULL', name), '') FILTER (WHERE is_unit AND leads),
+            string_agg(format('n.%s IS NOT DISTINCT FROM NULL', name), ' OR ' ORDER BY position) FILTER (WHERE is_unit AND may_be_null))::dbext_private.column_lists
+        FROM tracked
+    );
+END $$;
 COMMENT ON FUNCTION dbext_private.capture_columns(integer) IS 'The column lists of a tracked table as it is now.';
 
 CREATE FUNCTION dbext_private.capture_statement(table_id integer, event text) RETURNS text
