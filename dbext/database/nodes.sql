@@ -6,9 +6,10 @@ ORDER BY s.tick
 
 -- name: store
 -- Store noisy nodes, cells of the first, then of the second; a number that exists already is refused by the primary key.
+WITH drawn AS MATERIALIZED (SELECT $3::bigint[] AS noisy)
 INSERT INTO dbext_private.node (release_id, node_no, noisy)
-SELECT $1::integer, n.number, ($3::bigint[])[(n.place - 1) * $4::bigint + 1 : n.place * $4::bigint]
-FROM unnest($2::bigint[]) WITH ORDINALITY AS n(number, place)
+SELECT $1::integer, n.number, d.noisy[(n.place - 1) * $4::bigint + 1 : n.place * $4::bigint]
+FROM drawn AS d, unnest($2::bigint[]) WITH ORDINALITY AS n(number, place)
 
 -- name: noisy
 -- Stored nodes by number.

@@ -145,6 +145,6 @@ def rows_sql(made: ReleaseTable) -> str:
         "FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $8::double precision[], $9::double precision[]) WITH ORDINALITY "
         "AS p(period, first, last, std_error, half_width, place), dbext_private.tracked_table AS t WHERE t.table_id = $2::integer) AS w "
         f"CROSS JOIN ({keys_sql(made.groups)}) AS k "
-        "CROSS JOIN LATERAL (SELECT (($6::bigint[])[(w.place - 1) * $7::bigint + k.cell]) AS value) AS v "
-        "ORDER BY w.place, k.cell"
+        "JOIN unnest($6::bigint[]) WITH ORDINALITY AS v(value, n) ON v.n = (w.place - 1) * $7::bigint + k.cell "
+        "ORDER BY v.n"
     )

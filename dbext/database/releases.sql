@@ -12,9 +12,10 @@ RETURNING release_id
 
 -- name: add_keys
 -- Freeze the group keys of a release, in order of cell; width columns make one key.
+WITH given AS MATERIALIZED (SELECT $2::text[] AS key_values)
 INSERT INTO dbext_private.release_key (release_id, cell, key_values)
-SELECT $1::integer, i, ($2::text[])[(i - 1) * $3::integer + 1 : i * $3::integer]
-FROM generate_series(1, $4::integer) AS i
+SELECT $1::integer, i, g.key_values[(i - 1) * $3::integer + 1 : i * $3::integer]
+FROM given AS g, generate_series(1, $4::integer) AS i
 
 -- name: by_name
 -- A release that was not dropped.

@@ -1,0 +1,29 @@
+"""What an attacker proves from published figures stays below the claim, and would not if the noise were too small."""
+
+import pytest
+
+from benchmarks.privacy_audit import KINDS, audit
+
+RUNS, CONFIDENCE = 120, 0.9999
+
+
+@pytest.fixture
+def pair(database, cluster, open_database):
+    return database.connect(), open_database(cluster).connect()
+
+
+def too_little_noise(connection):
+    """Publish with a sixteenth of the noise that the plan promised and the ledger charged."""
+    connection.execute("UPDATE dbext_private.release SET plan = jsonb_set(plan, '{plan,noise,scale}', '\"1/8\"')")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_no_more_than_the_claim_is_proven(pair, kind):
+    finding = audit(*pair, kind, runs=RUNS, epsilon=1.5, confidence=CONFIDENCE)
+    assert finding.claimed == 1.5
+    assert finding.proven <= finding.claimed
+
+
+def test_the_audit_would_notice_too_little_noise(pair):
+    finding = audit(*pair, KINDS[0], runs=RUNS, epsilon=0.5, confidence=CONFIDENCE, harm=too_little_noise)
+    assert finding.proven > finding.claimed == 0.5
