@@ -16,7 +16,7 @@ from tests.conftest import Database
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds that anything here may take before it counts as hanging.
-PATIENCE = 30
+PATIENCE = 90
 
 
 def clean_environment(**variables: str) -> dict[str, str]:
