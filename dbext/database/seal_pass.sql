@@ -1,8 +1,7 @@
 -- name: new_rows
--- Condition on a log row l: committed by now and within the boundary, and not taken by the previous seal (visible to it and within its boundary).
+-- Condition on a log row l: the previous seal did not take it (invisible to that one or beyond its boundary), it is visible now and within the boundary.
 (l.xid >= pg_snapshot_xmax($1) OR l.xid = ANY (ARRAY(SELECT pg_snapshot_xip($1))) OR l.mutated_at > $3)
     AND pg_visible_in_snapshot(l.xid, $2) AND l.mutated_at <= $4
-    AND NOT (pg_visible_in_snapshot(l.xid, $1) AND l.mutated_at <= $3)
     AND NOT EXISTS (SELECT FROM ${deferred} AS d WHERE d.number = l.number)
 
 -- name: earlier_left

@@ -101,7 +101,8 @@ BEGIN
     SELECT t.* INTO known FROM dbext_private.tracked_table AS t JOIN pg_namespace AS n ON n.nspname = t.schema_name
     JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.table_name WHERE c.oid = begin_tracking.relation;
     IF FOUND THEN
-        table_number := dbext_private.resume_tracking(known, relation, tick, time_zone, unit_numbers, column_numbers);
+        table_number := dbext_private.resume_tracking(known, relation, tick, time_zone, unit_numbers,
+            CASE WHEN columns IS NOT NULL THEN column_numbers END);
     ELSE
         table_number := dbext_private.start_tracking(relation, tick, time_zone, unit_numbers, column_numbers);
     END IF;
@@ -139,6 +140,22 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.start_tracking(oid, interval, text, smallint[], smallint[]) IS 'Catalog rows and run-time tables of a table tracked for the first time.';
 
+CREATE FUNCTION dbext_private.columns_there(table_id integer, relation oid)
+RETURNS TABLE (column_name text, type_name text, is_unit boolean, number smallint)
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT c.column_name, c.type_name, c.is_unit, a.attnum
+    FROM dbext_private.tracked_column AS c JOIN pg_attribute AS a ON a.attrelid = columns_there.relation AND a.attname = c.column_name
+    WHERE c.table_id = columns_there.table_id AND NOT a.attisdropped AND format_type(dbext_private.base_type(a.atttypid), -1) = c.type_name
+$$;
+COMMENT ON FUNCTION dbext_private.columns_there(integer, oid) IS 'Columns tracked before that a relation has, by name and with the same type.';
+
+CREATE FUNCTION dbext_private.note_lost_column(lost dbext_private.tracked_column) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT dbext_private.note_schema_event(lost.table_id, 'column', format('column "%s" was dropped or given another type%s', lost.column_name,
+        CASE WHEN lost.is_unit THEN '; it identified entries, so nothing is captured any more' ELSE '; it reads as NULL since' END))
+$$;
+COMMENT ON FUNCTION dbext_private.note_lost_column(dbext_private.tracked_column) IS 'Marks a table whose tracked column is gone.';
+
 CREATE FUNCTION dbext_private.resume_tracking(
     known dbext_private.tracked_table, relation oid, tick interval, zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -150,22 +167,26 @@ BEGIN
     END IF;
     IF (parts.kind, parts.size, dbext_private.zone_name(zone)) IS DISTINCT FROM (known.tick_kind, known.tick_size, known.time_zone)
         OR EXISTS (
-            SELECT FROM (SELECT c.column_name, c.type_name, c.is_unit FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id) AS before
-            FULL JOIN (SELECT a.attname::text AS column_name, format_type(dbext_private.base_type(a.atttypid), -1) AS type_name, a.attnum = ANY (unit_numbers) AS is_unit
-                FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (unit_numbers || column_numbers)) AS present
-                USING (column_name, type_name, is_unit)
+            SELECT FROM (SELECT k.column_name AS name, k.type_name, k.is_unit FROM dbext_private.columns_there(known.table_id, relation) AS k
+                UNION SELECT c.column_name, c.type_name, true FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id AND c.is_unit) AS before
+            FULL JOIN (SELECT a.attname::text AS name, format_type(dbext_private.base_type(a.atttypid), -1) AS type_name, a.attnum = ANY (unit_numbers) AS is_unit
+                FROM pg_attribute AS a WHERE a.attrelid = relation
+                    AND a.attnum = ANY (unit_numbers || coalesce(column_numbers, ARRAY(SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k)))) AS present
+                USING (name, type_name, is_unit)
             WHERE before IS NULL OR present IS NULL) THEN
         PERFORM dbext_private.refuse(format('table %s was tracked before with another tick, time zone, unit or columns', relation::regclass),
             'Its ledger and the entries already admitted depend on them: use the same arguments.');
     END IF;
     UPDATE dbext_private.tracked_table AS t SET relation = resume_tracking.relation, tracked = false WHERE t.table_id = known.table_id;
-    UPDATE dbext_private.tracked_column AS c SET attribute_number = a.attnum, gone = false
-    FROM pg_attribute AS a WHERE c.table_id = known.table_id AND a.attrelid = resume_tracking.relation AND a.attname = c.column_name;
+    UPDATE dbext_private.tracked_column AS c SET attribute_number = coalesce(k.number, c.attribute_number), gone = k.number IS NULL
+    FROM dbext_private.tracked_column AS one LEFT JOIN dbext_private.columns_there(known.table_id, resume_tracking.relation) AS k USING (column_name)
+    WHERE c.table_id = known.table_id AND one.table_id = c.table_id AND one.position = c.position;
     PERFORM dbext_private.empty_log(known.table_id);
+    PERFORM dbext_private.note_lost_column(c) FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id AND c.gone;
     RETURN known.table_id;
 END $$;
 COMMENT ON FUNCTION dbext_private.resume_tracking(dbext_private.tracked_table, oid, interval, text, smallint[], smallint[]) IS
-    'Takes a table up again: ledger, admission and changes go on, what was not sealed is replaced by a fresh baseline after a T marker.';
+    'Takes a table up again: ledger, admission and changes go on, what was not sealed is replaced by a fresh baseline after a T marker. Without column_numbers: the columns of before that are still there.';
 
 CREATE FUNCTION dbext_private.empty_log(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$

@@ -60,17 +60,16 @@ COMMENT ON FUNCTION dbext_private.follow_names(integer, oid) IS
 CREATE FUNCTION dbext_private.follow_columns(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    lost record;
+    lost dbext_private.tracked_column;
 BEGIN
     FOR lost IN
         UPDATE dbext_private.tracked_column AS k SET gone = true FROM dbext_private.tracked_table AS t
         WHERE t.table_id = follow_columns.table_id AND k.table_id = t.table_id AND NOT k.gone AND NOT EXISTS (
             SELECT FROM pg_attribute AS a WHERE a.attrelid = t.relation AND a.attnum = k.attribute_number AND NOT a.attisdropped
                 AND format_type(dbext_private.base_type(a.atttypid), -1) = k.type_name)
-        RETURNING k.column_name, k.is_unit
+        RETURNING k.*
     LOOP
-        PERFORM dbext_private.note_schema_event(table_id, 'column', format('column "%s" was dropped or given another type%s', lost.column_name,
-            CASE WHEN lost.is_unit THEN '; it identified entries, so nothing is captured any more' ELSE '; it reads as NULL since' END));
+        PERFORM dbext_private.note_lost_column(lost);
     END LOOP;
     -- DROP TYPE ... CASCADE took the columns of the run-time tables along: such a column is forgotten, its number is not used again.
     DELETE FROM dbext_private.tracked_column AS k

@@ -127,7 +127,7 @@ def test_many_ticks_in_one_pass_are_the_same_as_one_by_one(tracked):
     script = {
         0: "UPDATE {0} SET value = value || '0'; INSERT INTO {0} VALUES (4, 'four')",
         1: "DELETE FROM {0} WHERE id = 2",
-        2: "TRUNCATE {0}; INSERT INTO {0} VALUES (1, 'again'), (5, 'five')",
+        2: "TRUNCATE {0}; INSERT INTO {0} VALUES (1, 'again'), (3, 'anew'), (5, 'five')",
         3: "UPDATE {0} SET value = value || '3'",
         6: "INSERT INTO {0} VALUES (6, 'six'), (2, 'back')",
         7: "UPDATE {0} SET value = 'end'; DELETE FROM {0} WHERE id = 5",

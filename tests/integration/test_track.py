@@ -216,8 +216,30 @@ def test_tracked_again_with_other_arguments(tracked):
     table.execute("SELECT dp_untrack('entry')")
     for arguments in ("tick => '2 days'", "time_zone => 'Asia/Taipei'", "columns => '{value}'", "unit => '{more}'"):
         assert refused(table.session, f"SELECT dp_track('entry', {arguments})")[0] == "DP003"
-    table.execute("ALTER TABLE entry ALTER COLUMN value TYPE varchar(10)")
+    table.execute("ALTER TABLE entry ALTER COLUMN id TYPE bigint")
     assert refused(table.session, "SELECT dp_track('entry')")[0] == "DP003"
+
+
+def test_tracked_again_without_a_column_that_is_gone(tracked):
+    """Its mark stays open; a column that came later is not recorded."""
+    table = tracked("id integer PRIMARY KEY, value text, more text, other text", rows="VALUES (1, 'a', 'b', 'c')")
+    table.seal_through(0)
+    table.execute("SELECT dp_untrack('entry')")
+    table.execute("ALTER TABLE entry DROP COLUMN more; ALTER TABLE entry ADD COLUMN later text; ALTER TABLE entry ALTER COLUMN other TYPE varchar(10)")
+    table.day(2)
+    table.track()
+    table.execute("UPDATE entry SET value = 'A', later = 'x', other = 'y'")
+    table.seal_through(3)
+    assert table.fetch("SELECT image_2, image_3, image_4 FROM {admission}") == [("A", None, None)]
+    assert [(begin, end, kind) for begin, end, kind, _ in table.events()] == [(1, 2, "untracked"), (1, None, "column"), (1, None, "column")]
+    # The column comes back.
+    table.execute("SELECT dp_untrack('entry')")
+    table.execute("ALTER TABLE entry ADD COLUMN more text DEFAULT 'B'")
+    table.day(5)
+    table.track()
+    table.seal_through(6)
+    assert table.fetch("SELECT image_2, image_3, image_4 FROM {admission}") == [("A", "B", None)]
+    assert [text for _, end, kind, text in table.events() if end is None] == ['column "other" was dropped or given another type; it reads as NULL since']
 
 
 def test_mutations_that_were_not_sealed_before_untracking_are_sealed_by_the_new_baseline(tracked):
