@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 
 import psycopg
 from bench import arguments, private_database, seconds, show
 
 GROUPS = 1000
-START = datetime.datetime(2025, 1, 1, 12, tzinfo=datetime.timezone.utc)
+START = dt.datetime(2025, 1, 1, 12, tzinfo=dt.timezone.utc)
 
 
 def prepare(connection: psycopg.Connection, entries: int) -> None:
@@ -32,7 +32,7 @@ def prepare(connection: psycopg.Connection, entries: int) -> None:
 
 def at(connection: psycopg.Connection, day: int) -> None:
     """Set the session's clock to noon of a day."""
-    connection.execute("SELECT set_config('dbext.now', %s, false)", ((START + datetime.timedelta(days=day)).isoformat(),))
+    connection.execute("SELECT set_config('dbext.now', %s, false)", ((START + dt.timedelta(days=day)).isoformat(),))
 
 
 def mutate(connection: psycopg.Connection, rows: int, day: int) -> None:
@@ -54,8 +54,8 @@ def publish_tick(connection: psycopg.Connection, rows: int, day: int) -> tuple[f
     ((table_id,),) = connection.execute("SELECT table_id FROM dbext_private.tracked_table").fetchall()
     plain = (
         f"SELECT new_2, count(*) FILTER (WHERE new_3 = 'used') - count(*) FILTER (WHERE old_3 = 'used')"
-        f" FROM dbext_private.log_{table_id} WHERE mutated_at > '{(START + datetime.timedelta(days=day - 0.5)).isoformat()}'"
-        f" AND op = 'U' GROUP BY new_2"
+        f" FROM dbext_private.log_{table_id} WHERE mutated_at > '{(START + dt.timedelta(days=day - 0.5)).isoformat()}'"
+        " AND op = 'U' GROUP BY new_2"
     )
     return ours, min(seconds(lambda: connection.execute(plain)) for _ in range(3))
 

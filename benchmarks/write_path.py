@@ -17,7 +17,7 @@ def prepare(connection: psycopg.Connection) -> None:
     for name in ("plain", "tracked", "by_hand"):
         connection.execute(f"CREATE TABLE {name} {COLUMNS}")
     connection.execute(
-        "CREATE TABLE by_hand_log (op \"char\", id bigint, old_line integer, new_line integer, old_status text, new_status text,"
+        'CREATE TABLE by_hand_log (op "char", id bigint, old_line integer, new_line integer, old_status text, new_status text,'
         " mutated_at timestamptz, xid xid8)"
     )
     connection.execute("CREATE INDEX ON by_hand_log (xid)")
