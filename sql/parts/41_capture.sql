@@ -80,7 +80,8 @@ BEGIN
             RETURN target || c.keys || c.olds || E')\n    SELECT ''D''' || stamp || c.old_keys || c.old_values || E'\n    FROM dbext_old AS o';
         WHEN 'update_one' THEN
             RETURN target || c.keys || c.olds || c.news || E')\n    SELECT ''U''' || stamp || c.new_keys || c.old_values || c.new_values
-                || E'\n    FROM dbext_old AS o CROSS JOIN dbext_new AS n WHERE ' || c.same_key || ' AND (' || c.changed || ')';
+                || E'\n    FROM dbext_old AS o CROSS JOIN dbext_new AS n WHERE ' || c.same_key || ' AND (' || c.changed
+                || E')\n        AND (SELECT count(*) FROM (SELECT FROM dbext_new LIMIT 2) AS first_rows) = 1';
         WHEN 'update' THEN
             RETURN target || c.keys || c.olds || c.news || E')\n    SELECT CASE WHEN ' || c.no_old || ' THEN ''I'' WHEN ' || c.no_new
                 || ' THEN ''D'' ELSE ''U'' END::"char"' || stamp || c.either_keys || c.old_values || c.new_values
@@ -100,7 +101,8 @@ DECLARE
     unit_missing text := (dbext_private.capture_columns(table_id)).unit_missing;
     body text;
 BEGIN
-    SELECT format(E'\nDECLARE\n    moment timestamptz := CASE WHEN coalesce(current_setting(''dbext.now'', true), '''') = '''''
+    -- A column of the user's may be called moment, too: where PL/pgSQL could read a name as either, it is the variable.
+    SELECT format(E'\n#variable_conflict use_variable\nDECLARE\n    moment timestamptz := CASE WHEN coalesce(current_setting(''dbext.now'', true), '''') = '''''
         ' THEN clock_timestamp() ELSE dbext_private.effective_now() END;\nBEGIN\n'
         '    IF TG_RELID <> %s THEN\n        PERFORM dbext_private.confirm_relation(%s, TG_RELID);\n    END IF;\n', t.relation, t.table_id)
     INTO body FROM dbext_private.tracked_table AS t WHERE t.table_id = capture_body.table_id;
@@ -109,9 +111,8 @@ BEGIN
             '        PERFORM dbext_private.refuse(''a tracked table takes no row whose privacy unit is NULL'');\n    END IF;\n', unit_missing);
     END IF;
     IF event = 'update' THEN
-        body := body || E'    IF (SELECT count(*) FROM (SELECT FROM dbext_new LIMIT 2) AS first_rows) = 1 THEN\n    '
-            || dbext_private.capture_statement(table_id, 'update_one')
-            || E';\n        IF FOUND THEN\n            RETURN NULL;\n        END IF;\n    END IF;\n';
+        -- One row takes a cross join; the count is checked before anything is joined.
+        body := body || '    ' || dbext_private.capture_statement(table_id, 'update_one') || E';\n    IF FOUND THEN\n        RETURN NULL;\n    END IF;\n';
     END IF;
     RETURN body || '    ' || dbext_private.capture_statement(table_id, event) || E';\n    RETURN NULL;\nEND ';
 END $$;

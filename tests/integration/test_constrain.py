@@ -94,6 +94,17 @@ def test_the_type_is_that_of_the_first_image_ever(tracked):
     assert {key: kind for key, kind, *_ in admission(table)} == {1: 1, 2: 3, 3: 3, 4: 4, 5: 1, 6: 1}
 
 
+def test_the_first_image_is_the_inserted_one_even_if_a_trigger_changes_it_at_once(tracked):
+    table = tracked()
+    constrain(table, "red", applies_to="value = 'red'", max_mutations=5)
+    constrain(table, "rest", max_mutations=5)
+    table.execute("""CREATE FUNCTION paint() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE entry SET value = 'blue' WHERE id = NEW.id; RETURN NULL; END $$;
+        CREATE TRIGGER paint AFTER INSERT ON entry FOR EACH ROW EXECUTE FUNCTION paint()""")
+    table.execute("INSERT INTO entry VALUES (1, 'red')")
+    table.seal_through(0)
+    assert admission(table) == [(1, 1, 1, False, "blue")]
+
+
 def test_entries_of_no_type_are_in_no_statistic(tracked):
     table = tracked(rows="VALUES (1, 'red'), (2, 'blue')")
     constrain(table, "red", applies_to="value = 'red'", max_mutations=5)
@@ -127,18 +138,22 @@ def test_what_the_accountant_counts_with_is_the_loosest_ever(tracked):
     ) == [(None, 1, None, 7)]
 
 
-def test_entries_past_their_time_stay_frozen_when_more_is_given(tracked):
+@pytest.mark.parametrize("days", [(4, 5, 6, 7), (5, 7)], ids=["daily", "two days at once"])
+def test_entries_past_their_time_stay_frozen_when_more_is_given(tracked, days):
     table = tracked(rows="VALUES (1, 'old')")
     constrain(table, "any", active_within="2 days")
     table.seal_through(1)
     table.execute("INSERT INTO entry VALUES (2, 'young')")
     table.seal_through(3)
     alter(table, "any", active_within="20 days")
+    changed, deleted = days[: len(days) // 2], days[len(days) // 2 :]
     table.execute("UPDATE entry SET value = 'new'")
-    table.seal_through(5)
+    for day in changed:
+        table.seal_through(day)
     assert admission(table) == [(1, 1, 1, True, "old"), (2, 1, 2, False, "new")]
     table.execute("DELETE FROM entry")
-    table.seal_through(7)
+    for day in deleted:
+        table.seal_through(day)
     assert admission(table) == [(1, 1, 2, True, None), (2, 1, 3, False, None)]
 
 
