@@ -127,6 +127,27 @@ def test_a_restored_database_goes_on_where_the_dump_was_taken(tracked, empty_dat
     restored.execute("SELECT dp_untrack('entry')")
 
 
+def test_transaction_numbers_of_another_cluster_mean_nothing(tracked, empty_database):
+    """They may lie ahead of this cluster's own: rows sealed there must not look new when the counter passes them, a late one not sealed."""
+    table = tracked(rows="VALUES (1, 'one'), (2, 'two')")
+    table.seal_through(0)
+    table.execute("UPDATE entry SET value = 'late' WHERE id = 1; UPDATE entry SET value = 'open' WHERE id = 2")
+    dump_and_restore(table.database.cluster, table.database.name, empty_database.name)
+    restored = Restored(empty_database, table)
+    restored.execute(f"""
+        CREATE TABLE far AS SELECT pg_current_xact_id()::text::bigint AS away;
+        UPDATE dbext_private.log_{table.number} SET xid = (away + CASE WHEN op = 'B' THEN 20 ELSE 60 END)::text::xid8 FROM far;
+        UPDATE dbext_private.log_{table.number} SET mutated_at = mutated_at - interval '1 day' WHERE new_2 = 'late';
+        UPDATE dbext_private.seal_head SET snapshot = format('%s:%s:', away + 40, away + 40)::pg_snapshot FROM far""")
+    restored.execute("SELECT dp_confirm_upgrade()")
+    for _ in range(100):
+        restored.execute("SELECT pg_current_xact_id()")
+    restored.seal_through(1)
+    restored.seal_through(2)
+    assert restored.settled() == {1: "late", 2: "open"}
+    assert restored.fetch("SELECT taken, late, mismatched FROM dbext_private.seal ORDER BY seal_no") == [(2, 0, 0), (2, 1, 0), (0, 0, 0)]
+
+
 class Restored(Tracked):
     """The tracked table as it came back."""
 
