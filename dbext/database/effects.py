@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupColumn:
-    """A column that a release groups by. `label`: its name in the release table; `collation`: only where it is not its type's own."""
+    """A column that a release groups by. `label`: its name in the release table.
+
+    `collation`: the one its changes are stored with, None for a type that has none. Keys are distinct under it, and compared under it.
+    """
 
     column: Column
     label: str

@@ -44,7 +44,7 @@ def store(session: Session, release_id: int, numbers: Sequence[int], noisy: Sequ
     session.execute(SQL["store"], release_id, list(numbers), list(noisy), cell_count)
 
 
-def noisy(session: Session, release_id: int, numbers: Collection[int]) -> dict[int, Cells]:
-    """Return stored nodes by number."""
-    rows = session.fetch(SQL["noisy"], release_id, sorted(numbers)) if numbers else []
+def committed(session: Session, release_id: int, numbers: Collection[int]) -> dict[int, Cells]:
+    """Return those of the nodes that are stored for good: not one of this very transaction, which could still be rolled back."""
+    rows = session.fetch(SQL["committed"], release_id, sorted(numbers)) if numbers else []
     return {row["node_no"]: row["noisy"] for row in rows}

@@ -11,7 +11,7 @@ INSERT INTO dbext_private.node (release_id, node_no, noisy)
 SELECT $1::integer, n.number, d.noisy[(n.place - 1) * $4::bigint + 1 : n.place * $4::bigint]
 FROM drawn AS d, unnest($2::bigint[]) WITH ORDINALITY AS n(number, place)
 
--- name: noisy
--- Stored nodes by number.
+-- name: committed
+-- Stored nodes by number, without those of this very transaction: whatever else is visible is committed.
 SELECT n.node_no, n.noisy FROM dbext_private.node AS n
-WHERE n.release_id = $1::integer AND n.node_no = ANY ($2::bigint[])
+WHERE n.release_id = $1::integer AND n.node_no = ANY ($2::bigint[]) AND n.drawn_in <> pg_current_xact_id()

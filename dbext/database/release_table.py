@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbext.database.effects import GroupColumn, keys_sql
@@ -14,6 +14,7 @@ from dbext.privacy.measure import Measure
 
 SQL = statements("release_table")
 SCHEMA = "dp_release"
+LOCK_TIMEOUT = "2s"
 READERS = "dbext_reader, dbext_analyst, dbext_admin"
 
 MEANINGS = {
@@ -69,10 +70,16 @@ class ReleaseTable:
         return "".join(f"{quote_ident(one.label)}, " for one in self.groups)
 
 
-def label(column: str, measure: Measure) -> str:
-    """Return a group column's name in the release table: its own, or group_<name> where the release table has that name already."""
+def labels(columns: Sequence[str], measure: Measure) -> list[str]:
+    """Return the names of group columns in the release table: their own, or group_<name> where that name is taken already."""
     taken = {"window_end", "window_start", measure.value, "std_error", "lower_95", "upper_95", "release_no", "status"}
-    return f"group_{column}" if column in taken else column
+    given: list[str] = []
+    for column in columns:
+        name = column
+        while name in taken or name in given or (name != column and name in columns):
+            name = f"group_{name}"
+        given.append(name)
+    return given
 
 
 def create(session: Session, made: ReleaseTable) -> None:
@@ -114,16 +121,28 @@ def _shown(measure: Measure, expression: str) -> str:
     return expression if measure is Measure.NET else f"GREATEST({expression}, 0)"
 
 
-def drop(session: Session, name: str) -> None:
-    """Drop view and table, whichever still exist; refused when other objects depend on them."""
+def drop(session: Session, name: str) -> bool:
+    """Drop view and table, whichever still exist; False, with both left, if other objects depend on them.
+
+    Gives up after LOCK_TIMEOUT: a reader who keeps the table open must not keep others from what the caller has locked.
+    """
     found = session.fetch(SQL["existing"], f"{name}_rounded", name)
+    drops = " ".join(f"DROP {row['kind']} {qualified(SCHEMA, row['name'])};" for row in found)
+    before = session.fetch(SQL["lock_timeout"])[0]["wait"]
+    session.fetch(SQL["set_lock_timeout"], LOCK_TIMEOUT)
     try:
-        for row in found:
-            session.execute(f"DROP {row['kind']} {qualified(SCHEMA, row['name'])}")
+        session.execute(f"DO {quote_literal(f'BEGIN {drops} END')}")
     except DatabaseError as fault:
         if fault.sqlstate == "2BP01":
-            raise NotSupported(f"other objects depend on {SCHEMA}.{name}", hint="Drop those views first.") from fault
+            return False
+        if fault.sqlstate == "55P03":
+            raise NotSupported(
+                f"someone is reading {SCHEMA}.{name}", hint="Try again when the readers' transactions have ended."
+            ) from fault
         raise
+    finally:
+        session.fetch(SQL["set_lock_timeout"], before)
+    return True
 
 
 def rows_sql(made: ReleaseTable) -> str:

@@ -5,3 +5,11 @@ FROM pg_class AS c
 WHERE c.relnamespace = 'dp_release'::regnamespace
     AND ((c.relname = $1::text AND c.relkind = 'v') OR (c.relname = $2::text AND c.relkind IN ('r', 'p')))
 ORDER BY c.relkind DESC
+
+-- name: lock_timeout
+-- How long this session waits for locks.
+SELECT current_setting('lock_timeout') AS wait
+
+-- name: set_lock_timeout
+-- Wait for locks no longer than this until the transaction ends.
+SELECT set_config('lock_timeout', $1::text, true)

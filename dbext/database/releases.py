@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dbext.database.effects import GroupColumn
-from dbext.database.identifiers import quote_ident, shown
+from dbext.database.identifiers import qualified, quote_ident, shown
 from dbext.database.session import DatabaseError, Session
 from dbext.database.statements import statements
-from dbext.errors import BadArgument, UnknownObject
-from dbext.query.column import Column
+from dbext.errors import BadArgument, NotSupported, UnknownObject
 
 SQL = statements("releases")
 
@@ -32,6 +32,7 @@ class Release:
     next_period: int
     created_by: str
     declaration: str = ""
+    next_answer: int = 1
     next_end: int | None = None
     summed_through: int = 0
 
@@ -68,10 +69,15 @@ def add(session: Session, name: str, table_id: int, declaration: str, content: d
     return session.fetch(SQL["add"], name, table_id, declaration, content, next_end, summed_through, by)[0]["release_id"]
 
 
-def advance(session: Session, release: Release, next_period: int, last_end: int, next_end: int | None, summed_through: int) -> None:
-    """Note what was published; a release without a next period is finished."""
+def advance(session: Session, release: Release, next_period: int, next_end: int | None, summed_through: int) -> None:
+    """Note what was drawn; a release without a next period is finished."""
     state = "active" if next_end is not None else "finished"
-    session.execute(SQL["advance"], release.release_id, next_period, last_end, next_end, summed_through, state)
+    session.execute(SQL["advance"], release.release_id, next_period, next_end, summed_through, state)
+
+
+def answered(session: Session, release: Release, next_answer: int, last_end: int) -> None:
+    """Note what was written into the release table."""
+    session.execute(SQL["answered"], release.release_id, next_answer, last_end)
 
 
 def mark_dropped(session: Session, release_id: int) -> None:
@@ -79,10 +85,9 @@ def mark_dropped(session: Session, release_id: int) -> None:
     session.execute(SQL["drop"], release_id)
 
 
-def collations(session: Session, table_id: int, columns: Sequence[Column]) -> dict[str, str]:
-    """Return the collations of columns that differ from their type's own, by column name."""
-    rows = session.fetch(SQL["collations"], table_id, [column.name for column in columns])
-    return {row["column_name"]: row["collation"] for row in rows}
+def collations(session: Session, table_id: int) -> dict[int, str]:
+    """Return the collations that the changes of a table are compared under, by column position; columns without one are left out."""
+    return {row["position"]: row["collation"] for row in session.fetch(SQL["collations"], table_id)}
 
 
 def freeze_keys(session: Session, release_id: int, keys: Sequence[Sequence[str]]) -> None:
@@ -122,7 +127,25 @@ def distinct_keys(
 
 
 def public_keys(session: Session, group: GroupColumn, schema: str | None, table: str, column: str) -> list[list[str]]:
-    """Return the distinct values of a column that was marked public, as the group column's type writes them, in its order."""
+    """Return the distinct values of a column that was marked public, as the group column's type writes them, in its order.
+
+    A view in place of the table would run its code as dbext_owner. So the name is looked up once, by a view of our own that lives as
+    long as this takes; what that view is bound to, and keeps locked, is checked to be an ordinary table; and only then is it read.
+    """
+    mark = _mark(session, schema, table, column)
+    bound = f"keys_{os.urandom(8).hex()}"
+    reader = qualified("dbext_private", bound)
+    source, value = qualified(mark["schema_name"], mark["table_name"]), f"s.{quote_ident(mark['column_name'])}"
+    session.execute(f"CREATE VIEW {reader} AS SELECT {value} AS value FROM ONLY {source} AS s")
+    if [row["kind"] for row in session.fetch(SQL["bound_to"], bound)] != ["r"]:
+        raise NotSupported(f"keys are read from ordinary tables only, and {shown(table)} is none")
+    sql = f"SELECT DISTINCT format('%s', b.value) AS value FROM {reader} AS b WHERE b.value IS NOT NULL LIMIT {MAX_CELLS + 1}"
+    rows = session.fetch(sql)
+    session.execute(f"DROP VIEW {reader}")
+    return distinct_keys(session, [group], [[row["value"]] for row in rows], ordered=True)
+
+
+def _mark(session: Session, schema: str | None, table: str, column: str) -> dict[str, str]:
     marks = session.fetch(SQL["public_column"], table, column, schema)
     if not marks:
         raise UnknownObject(
@@ -131,12 +154,7 @@ def public_keys(session: Session, group: GroupColumn, schema: str | None, table:
         )
     if len(marks) > 1:
         raise UnknownObject(f"several tables {shown(table)} have a public column {shown(column)}: name the schema")
-    mark = marks[0]
-    source = f"{quote_ident(mark['schema_name'])}.{quote_ident(mark['table_name'])}"
-    value = f"s.{quote_ident(mark['column_name'])}"
-    sql = f"SELECT DISTINCT format('%s', {value}) AS value FROM {source} AS s WHERE {value} IS NOT NULL LIMIT {MAX_CELLS + 1}"
-    rows = session.fetch(sql)
-    return distinct_keys(session, [group], [[row["value"]] for row in rows], ordered=True)
+    return marks[0]
 
 
 def _checked(keys: list[list[str]]) -> list[list[str]]:

@@ -24,13 +24,18 @@ FROM dbext_private.release AS r WHERE r.name = $1::text AND r.state <> 'dropped'
 
 -- name: lock
 -- Take the row of a release: whoever publishes or drops it holds it.
-SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_end, r.summed_through, r.created_by
+SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by
 FROM dbext_private.release AS r WHERE r.release_id = $1::integer FOR UPDATE
 
 -- name: advance
--- Note what was published.
+-- Note what was drawn.
 UPDATE dbext_private.release AS r
-SET next_period = $2::bigint, last_end = $3::bigint, next_end = $4::bigint, summed_through = $5::bigint, state = $6::text, last_error = NULL
+SET next_period = $2::bigint, next_end = $3::bigint, summed_through = $4::bigint, state = $5::text
+WHERE r.release_id = $1::integer
+
+-- name: answered
+-- Note what was written into the release table.
+UPDATE dbext_private.release AS r SET next_answer = $2::bigint, last_end = $3::bigint, last_error = NULL
 WHERE r.release_id = $1::integer
 
 -- name: drop
@@ -38,24 +43,30 @@ WHERE r.release_id = $1::integer
 UPDATE dbext_private.release AS r SET state = 'dropped', next_end = NULL WHERE r.release_id = $1::integer
 
 -- name: collations
--- Collations of group columns that differ from their type's own.
-SELECT a.attname AS column_name, quote_ident(n.nspname) || '.' || quote_ident(l.collname) AS collation
-FROM dbext_private.tracked_table AS t
-JOIN pg_namespace AS s ON s.nspname = t.schema_name
-JOIN pg_class AS c ON c.relnamespace = s.oid AND c.relname = t.table_name
-JOIN pg_attribute AS a ON a.attrelid = c.oid
-JOIN pg_type AS y ON y.oid = a.atttypid
+-- Collations of the columns of change_N by position: what changes are compared under, whatever the tracked table says today.
+SELECT c.position, quote_ident(n.nspname) || '.' || quote_ident(l.collname) AS collation
+FROM dbext_private.tracked_column AS c
+JOIN pg_attribute AS a ON a.attrelid = format('dbext_private.change_%s', c.table_id)::regclass
+    AND a.attname = format(CASE WHEN c.is_unit THEN 'key_%s' ELSE 'new_%s' END, c.position)
 JOIN pg_collation AS l ON l.oid = a.attcollation
 JOIN pg_namespace AS n ON n.oid = l.collnamespace
-WHERE t.table_id = $1::integer AND a.attname = ANY ($2::text[]) AND a.attcollation <> y.typcollation
+WHERE c.table_id = $1::integer
 
 -- name: public_column
--- Columns marked public under this name that exist and that the owner of the extension may read.
+-- Columns marked public under this name, of ordinary tables that exist.
 SELECT p.schema_name, p.table_name, p.column_name
 FROM dbext_private.public_column AS p
 JOIN pg_namespace AS n ON n.nspname = p.schema_name
-JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = p.table_name AND c.relkind IN ('r', 'p')
+JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = p.table_name AND c.relkind = 'r'
 WHERE p.table_name = $1::text AND p.column_name = $2::text AND ($3::text IS NULL OR p.schema_name = $3::text)
+
+-- name: bound_to
+-- The kinds of the relations that a view of schema dbext_private is bound to.
+SELECT DISTINCT c.oid, c.relkind::text AS kind
+FROM pg_class AS v JOIN pg_rewrite AS w ON w.ev_class = v.oid
+JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> v.oid
+JOIN pg_class AS c ON c.oid = d.refobjid
+WHERE v.relnamespace = 'dbext_private'::regnamespace AND v.relname = $1::text
 
 -- name: mark_public
 -- Note that a column's values are public.

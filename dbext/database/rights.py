@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dbext.database.identifiers import shown
 from dbext.database.session import Session
 from dbext.database.statements import statements
-from dbext.errors import NotPermitted, NotSupported
+from dbext.errors import NotPermitted, NotSupported, SealRefused
 
 SQL = statements("rights")
 
@@ -52,6 +52,15 @@ def require_select(session: Session, table_id: int, name: str, positions: Iterab
     if columns:
         said = f"you may not SELECT column {shown(columns[0])} of table {name}"
         raise NotPermitted(said, hint=f"Its owner may GRANT SELECT ({shown(columns[0])}) ON {name} to you.")
+
+
+def require_home(session: Session) -> None:
+    """Refuse a restored, promoted or cloned database: charges and noise that left elsewhere may be missing here."""
+    if not session.fetch(SQL["home"])[0]["home"]:
+        raise SealRefused(
+            "this database was restored, upgraded or promoted since it was last sealed",
+            hint="A superuser accepts that with SELECT dp_confirm_upgrade().",
+        )
 
 
 def require_read_committed(session: Session) -> None:

@@ -5,11 +5,10 @@ FROM (SELECT dbext_private.caller() AS name) AS who
 
 -- name: unreadable
 -- Columns among the given positions that the caller may not read; one row without a name when he may read nothing of the table.
+-- The relation decides, not its name: whoever makes a new table of the name of one that is gone has no rights to its history.
 WITH target AS (
-    SELECT t.table_id, c.oid AS relation, n.oid AS schema, dbext_private.caller() AS who
-    FROM dbext_private.tracked_table AS t
-    LEFT JOIN pg_namespace AS n ON n.nspname = t.schema_name
-    LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.table_name
+    SELECT t.table_id, c.oid AS relation, c.relnamespace AS schema, dbext_private.caller() AS who
+    FROM dbext_private.tracked_table AS t LEFT JOIN pg_class AS c ON c.oid = t.relation
     WHERE t.table_id = $1::integer
 )
 SELECT c.column_name
@@ -18,6 +17,10 @@ WHERE c.position = ANY ($2::integer[]) AND NOT coalesce(has_column_privilege(t.w
 UNION ALL
 SELECT NULL FROM target AS t
 WHERE NOT coalesce(has_any_column_privilege(t.who, t.relation, 'SELECT') AND has_schema_privilege(t.who, t.schema, 'USAGE'), false)
+
+-- name: home
+-- Whether this is the cluster, database and timeline in which the ledger and the noise are all there is.
+SELECT dbext_private.is_home() AS home
 
 -- name: isolation
 -- The isolation level of this transaction.

@@ -6,10 +6,12 @@ closed on every way out, and a backend that cannot close it ends itself.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from typing import Any
 
+from dbext.database.identifiers import quote_literal
 from dbext.database.session import DatabaseError, Session
 from dbext.database.statements import statements
 from dbext.errors import SecondSessionUnavailable
@@ -27,6 +29,11 @@ ADVICE = (
     "A session must be able to reach its own database over the server's Unix socket: see second_session in dbext_private.runtime, "
     'pg_hba.conf and max_connections, or run "dbext install" again.'
 )
+
+
+def answer_question(session: Session, *, request: dict[str, Any]) -> str:
+    """Have a question answered in a second session; runs as the superuser who owns dbext_private.in_second_session."""
+    return call(session, f"SELECT dbext_private.answer_question({quote_literal(json.dumps(request))})")
 
 
 def call(session: Session, sql: str) -> str:
@@ -85,7 +92,10 @@ def _close(session: Session, schema: str, name: str) -> None:
 
 
 def connection_string(parts: dict[str, Any]) -> str:
-    """Return libpq's connection string of the second session: everything that the promise rests on is set, nothing inherited."""
+    """Return libpq's connection string of the second session: everything that the promise rests on is set, nothing inherited.
+
+    No statement timeout: how long a count takes depends on the data, and a question that ends early must not be free.
+    """
     settings = {
         "role": "dbext_owner",
         "search_path": "pg_catalog,pg_temp",
@@ -93,7 +103,7 @@ def connection_string(parts: dict[str, Any]) -> str:
         "default_transaction_isolation": "read\\ committed",
         "default_transaction_read_only": "off",
         "lock_timeout": LOCK_TIMEOUT,
-        "statement_timeout": parts["statement_timeout"],
+        "statement_timeout": "0",
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
     return " ".join(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dbext.database import catalog, ledger, questions
+from dbext.database import catalog, ledger, questions, rights
 from dbext.database.catalog import TrackedTable
 from dbext.database.effects import window_total_sql
 from dbext.database.ledger import Budget
@@ -19,6 +19,7 @@ from dbext.privacy.measure import Measure
 from dbext.privacy.noise import Noise, noise_from_json
 from dbext.privacy.pattern import Single
 from dbext.service.budget import require_fits, table_loss
+from dbext.service.numbers import require_noise_fits
 
 
 def answer_question(
@@ -42,6 +43,7 @@ def answer_question(
     budget = ledger.lock_budget_of(session, asked.table_id, table.shown_name)
     answer = questions.remembered(session, asked, epsilon)
     if answer is None:
+        rights.require_home(session)
         if asked.end > catalog.tracked_table(session, asked.table_id).sealed_tick:
             raise WindowNotSealed(f"the window ends in a tick of table {table.shown_name} that is not sealed")
         proposed = noise_from_json(noise) if Fraction(delta) == budget.delta else None
@@ -66,6 +68,7 @@ def _charge(session: Session, table: TrackedTable, budget: Budget, asked: Questi
 
     types = catalog.accounted_types(session, table)
     plan = plan_question(asked.start, asked.end, measure=measure, epsilon=epsilon, types=types, delta=budget.delta)
+    require_noise_fits(plan.noise)
     return Charge(pattern, plan.noise, measure)
 
 

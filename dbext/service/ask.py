@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from dbext.database import catalog, ledger, moments, questions, rights, second_session
+from dbext.database import catalog, ledger, moments, questions, rights
 from dbext.database.catalog import TrackedTable
-from dbext.database.identifiers import quote_literal
 from dbext.database.questions import Answer, Question
 from dbext.database.session import Session
 from dbext.errors import BadArgument, SecondSessionUnavailable, WindowNotSealed
@@ -18,7 +16,7 @@ from dbext.privacy.measure import Measure
 from dbext.privacy.noise import noise_from_json
 from dbext.query.predicate import Predicate, columns_of
 from dbext.query.predicate_json import key, to_json
-from dbext.service.numbers import epsilon_from, plain
+from dbext.service.numbers import epsilon_from, plain, require_noise_fits
 
 EXAMPLE = "dp_window_count('cases', '2015-09-01', '2015-09-15', epsilon => 0.1)"
 BEGINNING = "-infinity"
@@ -136,6 +134,7 @@ def _ask(session: Session, asked: Asked, asked_by: str) -> Answer:
         types=catalog.accounted_types(session, asked.table),
         delta=budget.delta,
     )
+    require_noise_fits(plan.noise)
     request = {
         "question": asdict(asked.question),
         "predicate": None if asked.predicate is None else to_json(asked.predicate),
@@ -144,8 +143,7 @@ def _ask(session: Session, asked: Asked, asked_by: str) -> Answer:
         "delta": str(budget.delta),
         "asked_by": asked_by,
     }
-    reply = second_session.call(session, f"SELECT dbext_private.answer_question({quote_literal(json.dumps(request))})")
-    return Answer(**json.loads(reply))
+    return Answer(**questions.ask_in_second_session(session, request))
 
 
 def _stats(session: Session, question: Question, answer: Answer, *, remembered: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from dbext.database import catalog, ledger, rights
+from dbext.database import catalog, constraints, ledger, rights
 from dbext.database.ledger import Budget
 from dbext.database.session import Session
 from dbext.errors import BadArgument, BudgetExceeded, ConstraintTooLoose, NotSupported
@@ -74,6 +74,7 @@ def set_budget(session: Session, tbl: object, epsilon: str | None, delta: str | 
     wanted_epsilon, wanted_delta = epsilon_from(epsilon, "dp_set_budget('cases', epsilon => 2)"), delta_from(delta)
     table = catalog.tracked_by_regclass(session, str(tbl))
     rights.require_select(session, table.table_id, table.shown_name)
+    constraints.lock(session, table.table_id)  # as whoever changes limits does, before the budget: one after the other
     target = _lock_for(session, table, budget, wanted_epsilon, wanted_delta)
     ledger.change_budget(session, target.budget_id, plain(wanted_epsilon), plain(wanted_delta))
     changed = ledger.read_budget(session, target.budget_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbext.database import catalog, constraints, rights
+from dbext.database import catalog, constraints, ledger, rights
 from dbext.database.catalog import StoredType, TrackedTable
 from dbext.database.session import Session
 from dbext.errors import AlreadyExists, BadArgument, UnknownObject
@@ -116,5 +116,6 @@ def _predicate(session: Session, table: TrackedTable, sql: str) -> tuple[object,
 
 
 def _require_affordable(session: Session, table: TrackedTable) -> None:
-    if table.budget_id is not None:
-        check_budget(session, table.budget_id)
+    budget_id = ledger.current_budget_id(session, table.table_id)  # not the one read before the lock was had
+    if budget_id is not None:
+        check_budget(session, budget_id)

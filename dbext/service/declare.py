@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from dbext.database import catalog, ledger, release_table, releases, rights
@@ -13,15 +14,16 @@ from dbext.database.ledger import Budget
 from dbext.database.release_table import ReleaseTable
 from dbext.database.session import Session
 from dbext.errors import AlreadyExists, BadArgument, NotPermitted, NotSupported, UnknownObject
+from dbext.privacy.constraint import EntryType
 from dbext.privacy.pico import picos_up, to_decimal
 from dbext.query.groups import PublicColumn
 from dbext.query.plan import Plan
-from dbext.query.planner import plan
+from dbext.query.planner import Candidate, candidates
 from dbext.service.budget import require_fits
 from dbext.service.draft import Draft, draft
 from dbext.service.explain import candidate_rows
 from dbext.service.grouping import columns_to_json, group_columns, groups_to_json
-from dbext.service.numbers import plain, rounded_down
+from dbext.service.numbers import plain, require_noise_fits, rounded_down
 
 MAX_NAME_BYTES = 48
 _NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
@@ -30,25 +32,49 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 def create_release(session: Session, *, name: str | None, declaration: str | None, **wishes: Any) -> str:
     """Declare a release and reserve its lifetime loss in the caller's transaction; returns what was made and reserved.
 
-    Nothing noisy leaves here, so that a rollback of the caller may undo it all. The budget's lock is taken before types and ledger are
-    read, and held until the transaction ends.
+    Nothing noisy leaves here, so that a rollback of the caller may undo it all. Planning may take long and holds no lock; once the budget
+    is locked, the ledger is read, and a plan made under other constraints or another delta is made again.
     """
     who = rights.require_analyst(session)
     rights.require_read_committed(session)
+    rights.require_home(session)
     check_name(session, name)
     drafted = draft(session, declaration, **wishes)
-    budget = ledger.lock_budget_of(session, drafted.table.table_id, drafted.table.shown_name)
-    types = catalog.accounted_types(session, drafted.table)
-    made = plan(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta)
-    asked = plain(to_decimal(picos_up(made.epsilon)))
-    left = require_fits(session, budget, drafted.table.table_id, made.charges, asked)
-    candidates = candidate_rows(drafted, types, budget.delta)
-    release_id = _record(session, drafted, made, candidates, name, who.name)
+    table = drafted.table
+    budget = ledger.read_budget(session, ledger.budget_id_of(session, table.table_id, table.shown_name))
+    made, terms = _planned(session, drafted, budget)
+    keys = _keys(session, drafted, group_columns(session, table, drafted.group_columns, made[0].plan.measure))
+    budget = ledger.lock_budget_of(session, table.table_id, table.shown_name)
+    if _terms(session, drafted, budget) != terms:
+        made, terms = _planned(session, drafted, budget)
+    chosen = next(one.plan for one in made if one.chosen)
+    asked = plain(to_decimal(picos_up(chosen.epsilon)))
+    left = require_fits(session, budget, table.table_id, chosen.charges, asked)
+    release_id = _record(session, drafted, chosen, keys, candidate_rows(made, *terms), name, who.name)
     ledger.append(
-        session, "reserve", budget.budget_id, recorded_by=who.name, table_id=drafted.table.table_id,
-        release_id=release_id, charges=made.charges, epsilon=asked,
-    )  # fmt: skip
-    return _said(name, made, budget, asked, rounded_down(left))
+        session,
+        "reserve",
+        budget.budget_id,
+        recorded_by=who.name,
+        table_id=table.table_id,
+        release_id=release_id,
+        charges=chosen.charges,
+        epsilon=asked,
+    )
+    return _said(name, chosen, budget, asked, rounded_down(left))
+
+
+def _terms(session: Session, drafted: Draft, budget: Budget) -> tuple[tuple[EntryType, ...], Fraction]:
+    """Return what prices a plan: entry types under their loosest constraints, and delta."""
+    return catalog.accounted_types(session, catalog.tracked_table(session, drafted.table.table_id)), budget.delta
+
+
+def _planned(session: Session, drafted: Draft, budget: Budget) -> tuple[tuple[Candidate, ...], tuple[tuple[EntryType, ...], Fraction]]:
+    """Return the candidates and the terms they were priced under; noise that would not fit into a bigint is refused."""
+    terms = _terms(session, drafted, budget)
+    made = candidates(drafted.declaration, drafted.request, drafted.table.tick, *terms)
+    require_noise_fits(next(one.plan.noise for one in made if one.chosen))
+    return made, terms
 
 
 def _said(name: str, made: Plan, budget: Budget, asked: str, left: str) -> str:
@@ -69,11 +95,12 @@ def check_name(session: Session, name: str | None) -> None:
         raise AlreadyExists(f"the name {name} is taken in schema dp_release", hint="TABLE dbext.release_status lists the releases.")
 
 
-def _record(session: Session, drafted: Draft, made: Plan, candidates: list[dict[str, Any]], name: str, by: str) -> int:
+def _record(
+    session: Session, drafted: Draft, made: Plan, keys: list[list[str]], explained: list[dict[str, Any]], name: str, by: str
+) -> int:
     """Store the release with its keys and create its table; returns its number."""
     groups = group_columns(session, drafted.table, drafted.group_columns, made.measure)
-    keys = _keys(session, drafted, groups)
-    content = _content(drafted, made, groups) | {"cells": len(keys), "candidates": candidates}
+    content = _content(drafted, made, groups) | {"cells": len(keys), "candidates": explained}
     release_id = releases.add(
         session, name, drafted.table.table_id, drafted.declaration.text, content, made.due_tick(1), _sum_from(drafted.table, made), by
     )
@@ -122,17 +149,21 @@ def _description(drafted: Draft, made: Plan) -> str:
 
 
 def drop_release(session: Session, *, name: str | None) -> str:
-    """End a release: its table goes, its nodes and ledger stay, and what was only reserved returns to the budget."""
+    """End a release: its table goes, its nodes and ledger stay, and what was only reserved returns to the budget.
+
+    A table that other objects depend on stays, without the release: nobody's view may keep a reservation.
+    """
     who = rights.require_analyst(session)
     rights.require_read_committed(session)
-    found = releases.by_name(session, name)
-    table = catalog.tracked_table(session, found.table_id)
-    budget = ledger.lock_budget_of(session, found.table_id, table.shown_name)
-    release = releases.lock(session, found.release_id)
+    release = releases.lock(session, releases.by_name(session, name).release_id)
     if release.state == "dropped":
         raise UnknownObject(f"there is no release {name}")
     if not (who.admin or who.name == release.created_by):
         raise NotPermitted(f"release {name} was declared by someone else")
+    # The table goes before the budget is locked: whoever still reads it must not keep others from spending.
+    gone = release_table.drop(session, release.name)
+    table = catalog.tracked_table(session, release.table_id)
+    budget = ledger.lock_budget_of(session, release.table_id, table.shown_name)
     charges = ledger.published_charges(session, release.release_id)
     ledger.append(
         session,
@@ -143,9 +174,9 @@ def drop_release(session: Session, *, name: str | None) -> str:
         release_id=release.release_id,
         charges=charges,
     )
-    release_table.drop(session, release.name)
     releases.mark_dropped(session, release.release_id)
-    return f"release {release.name} is dropped; its {release.next_period - 1} published periods stay charged"
+    kept = "" if gone else f"; its table stays, because other objects depend on {release_table.SCHEMA}.{release.name}"
+    return f"release {release.name} is dropped; its {release.next_period - 1} published periods stay charged{kept}"
 
 
 def mark_public(session: Session, *, tbl: int, column_name: str | None) -> str:
@@ -155,7 +186,7 @@ def mark_public(session: Session, *, tbl: int, column_name: str | None) -> str:
     if not rows or rows[0]["column_name"] is None:
         raise UnknownObject("there is no such column")
     row = rows[0]
-    if row["kind"] not in ("r", "p"):
+    if row["kind"] != "r":
         raise NotSupported("keys are read from ordinary tables only")
     if not row["owned"]:
         raise NotPermitted("only the owner of a table may mark its columns public")

@@ -11,8 +11,8 @@ from dbext.database.session import Session
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import epsilon_of
 from dbext.privacy.noise import DiscreteLaplace, Noise
-from dbext.query.planner import candidates
-from dbext.service.draft import Draft, draft
+from dbext.query.planner import Candidate, candidates
+from dbext.service.draft import draft
 
 
 def plan_release(session: Session, *, declaration: str | None, **wishes: Any) -> list[dict[str, Any]]:
@@ -21,7 +21,8 @@ def plan_release(session: Session, *, declaration: str | None, **wishes: Any) ->
     wishes.pop("name", None)
     drafted = draft(session, declaration, **wishes)
     budget = ledger.read_budget(session, ledger.budget_id_of(session, drafted.table.table_id, drafted.table.shown_name))
-    return candidate_rows(drafted, catalog.accounted_types(session, drafted.table), budget.delta)
+    types = catalog.accounted_types(session, drafted.table)
+    return candidate_rows(candidates(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta), types, budget.delta)
 
 
 def explain_release(session: Session, *, name: str | None) -> list[dict[str, Any]]:
@@ -30,7 +31,7 @@ def explain_release(session: Session, *, name: str | None) -> list[dict[str, Any
     return releases.by_name(session, name).content["candidates"]
 
 
-def candidate_rows(drafted: Draft, types: Sequence[EntryType], delta: Fraction) -> list[dict[str, Any]]:
+def candidate_rows(made: Sequence[Candidate], types: Sequence[EntryType], delta: Fraction) -> list[dict[str, Any]]:
     """Return one row for each way to make a release: predicted errors, and the lifetime loss of an entry of each type."""
     names = {one.number: one.name for one in types}
     return [
@@ -46,7 +47,7 @@ def candidate_rows(drafted: Draft, types: Sequence[EntryType], delta: Fraction) 
             "horizon": one.plan.horizon,
             "notes": "; ".join(one.plan.notes) or None,
         }
-        for one in candidates(drafted.declaration, drafted.request, drafted.table.tick, types, delta)
+        for one in made
     ]
 
 

@@ -16,12 +16,19 @@ from dbext.query.column import Column
 
 
 def group_columns(session: Session, table: TrackedTable, columns: Sequence[Column], measure: Measure) -> tuple[GroupColumn, ...]:
-    """Return the columns with their labels in the release table and their collations; NotSupported for a type without a default order."""
+    """Return the columns with their labels in the release table and their collations.
+
+    NotSupported for a type without a default order, and for arrays, composites and the like: reading their keys could run the check
+    of a domain inside them with the rights of dbext_owner.
+    """
     for column in columns:
+        if not column.takes_literals:
+            raise NotSupported(f"column {column.name} is of type {column.type_name}, which cannot be grouped by")
         if not {"=", "<"} <= column.operators.keys():
             raise NotSupported(f"column {column.name} has a type without a default order and cannot be grouped by")
-    collations = releases.collations(session, table.table_id, columns) if columns else {}
-    return tuple(GroupColumn(one, release_table.label(one.name, measure), collations.get(one.name)) for one in columns)
+    collations = releases.collations(session, table.table_id) if columns else {}
+    labels = release_table.labels([one.name for one in columns], measure)
+    return tuple(GroupColumn(one, label, collations.get(one.position)) for one, label in zip(columns, labels, strict=True))
 
 
 def columns_to_json(columns: Sequence[Column]) -> list[dict[str, Any]]:

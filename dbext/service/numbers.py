@@ -5,9 +5,12 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 
 from dbext.errors import BadArgument
+from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
 
 MAX_EPSILON = 1000
 MAX_DIGITS = 12
+#: 2^62 / (64 deviations x 4096 draws).
+MAX_DEVIATION = 2.0**44
 
 
 def epsilon_from(text: str | None, example: str) -> Decimal:
@@ -39,6 +42,13 @@ def _decimal(name: str, text: str, digits: int = MAX_DIGITS) -> Decimal:
     if value.as_tuple().exponent < -digits:
         raise BadArgument(f"{name} has more than {digits} decimals")
     return value
+
+
+def require_noise_fits(noise: DiscreteLaplace | DiscreteGaussian) -> None:
+    """Refuse noise so wide that a sum of a few thousand draws could leave the range of a bigint (chance below exp(-64))."""
+    deviations = float(noise.scale) if isinstance(noise, DiscreteLaplace) else float(noise.sigma_squared) ** 0.5
+    if deviations > MAX_DEVIATION:
+        raise BadArgument("epsilon is so small that its noise would not fit into a bigint", hint="Ask for a larger epsilon.")
 
 
 def plain(value: Decimal) -> str:

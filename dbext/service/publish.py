@@ -1,4 +1,8 @@
-"""Publish every due period of one release: exact sums, nodes drawn once, answers, ledger. One transaction, exactly once."""
+"""Publish one release: exact sums and nodes drawn once in one transaction, answers from what was committed in the next.
+
+Between the two lies a COMMIT: an answer is post-processing of nodes that nothing can take back any more. Whoever rolled back a
+transaction after reading its answers would have nodes drawn anew, and could average the noise away.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,12 @@ from dbext.database.nodes import Cells
 from dbext.database.release_table import ReleaseTable
 from dbext.database.releases import Release
 from dbext.database.session import Session
-from dbext.mechanisms.protocol import Node
 from dbext.mechanisms.sampling import draw
 from dbext.query.declaration import declaration_from_json
 from dbext.query.plan import Plan, plan_from_json
 from dbext.service.grouping import columns_from_json, groups_from_json
 
-#: Values drawn and stored at once while catching up: bounds memory, whatever was missed.
+#: Values drawn, stored or written at once while catching up: bounds memory, whatever was missed.
 VALUES_AT_ONCE = 200_000
 
 
@@ -38,19 +41,20 @@ class Due:
     beginning: int
 
 
-def publish_release(session: Session, *, release_id: int) -> int:
-    """Publish what is due of a release and return the number of periods. Run again, it does nothing; nodes and rows have unique keys."""
+def draw_release(session: Session, *, release_id: int) -> int:
+    """Charge and draw what is due of a release; return the number of periods. Run again, it does nothing: nodes have unique keys."""
     who = rights.require_admin(session)
+    rights.require_home(session)
     release = releases.lock(session, release_id)
     table = catalog.tracked_table(session, release.table_id)
     if release.state != "active" or release.next_end is None or release.next_end > table.sealed_tick:
         return 0
     due = _due(release, table)
     periods = list(_periods(due.plan, release.next_period, table.sealed_tick))
-    drawn: list[Node] = []
-    for batch in _batches(periods, max(1, VALUES_AT_ONCE // due.cells)):
-        drawn += _publish(session, due, batch, drawn)
-    _conclude(session, due, periods[-1], drawn, who.name)
+    summed = release.summed_through
+    for batch in _batches(periods, due.cells):
+        summed = _draw_batch(session, due, batch, summed)
+    _charge(session, due, periods[-1], summed, who.name)
     return len(periods)
 
 
@@ -78,35 +82,81 @@ def _periods(plan: Plan, period: int, sealed: int) -> Iterator[int]:
         period += 1
 
 
-def _batches(periods: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+def _batches(periods: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
+    size = max(1, VALUES_AT_ONCE // cells)
     for start in range(0, len(periods), size):
         yield periods[start : start + size]
 
 
-def _publish(session: Session, due: Due, periods: Sequence[int], drawn: Sequence[Node]) -> list[Node]:
-    """Sum, draw, store and answer several periods; returns the nodes drawn."""
-    release_id = due.release.release_id
+def _draw_batch(session: Session, due: Due, periods: Sequence[int], summed: int) -> int:
+    """Sum, draw and store the nodes of several periods; returns the last tick summed. The only place where a release draws."""
     fresh = [node for period in periods for node in due.plan.mechanism.nodes(period)]
-    summed = max([due.release.summed_through, *(node.end for node in drawn)])
-    through = max(node.end for node in fresh)
+    if not fresh:
+        return summed
+    release_id, through = due.release.release_id, max(node.end for node in fresh)
     if through > summed:
         session.execute(due.sums_sql, release_id, summed, through, due.floor)
-    noisy = _draw(due, nodes.exact_sums(session, release_id, fresh, due.cells, due.beginning))
-    nodes.store(session, release_id, [node.number for node in fresh], [value for node in noisy for value in node], due.cells)
-    known = dict(zip([node.number for node in fresh], noisy, strict=True))
-    known |= nodes.noisy(session, release_id, _needed(due.plan, periods) - known.keys())
-    _add_rows(session, due, periods, [_answer(due, period, known) for period in periods])
-    return fresh
+    noisy = _noised(due.plan, nodes.exact_sums(session, release_id, fresh, due.cells, due.beginning))
+    nodes.store(session, release_id, [node.number for node in fresh], noisy, due.cells)
+    return max(summed, through)
 
 
-def _draw(due: Due, exact: Sequence[Cells]) -> list[Cells]:
-    """Return exact sums with fresh noise: the only place where a release draws."""
-    noise = iter(draw(due.plan.noise, len(exact) * due.cells))
-    return [[value + next(noise) for value in node] for node in exact]
+def _noised(plan: Plan, exact: Sequence[Cells]) -> Cells:
+    values = [value for node in exact for value in node]
+    return [value + noise for value, noise in zip(values, draw(plan.noise, len(values)), strict=True)]
 
 
-def _needed(plan: Plan, periods: Sequence[int]) -> set[int]:
-    return {number for period in periods for number, _ in plan.mechanism.answer(period)}
+def _charge(session: Session, due: Due, last: int, summed: int, by: str) -> None:
+    """Write the ledger row, which reserves nothing new, and move the release on."""
+    plan, release = due.plan, due.release
+    ledger.append(
+        session,
+        "publish",
+        ledger.budget_id_of(session, release.table_id, release.name),
+        recorded_by=by,
+        table_id=release.table_id,
+        release_id=release.release_id,
+        charges=[charge.through(last) for charge in plan.charges],
+    )
+    upcoming = None if plan.horizon is not None and last >= plan.horizon else plan.due_tick(last + 1)
+    releases.advance(session, release, last + 1, upcoming, summed)
+
+
+def publish_release(session: Session, *, release_id: int) -> int:
+    """Write the rows of drawn periods whose nodes are all committed; return the number of periods.
+
+    Periods are written in order, so that one without its nodes ends the pass. Draws nothing and charges nothing.
+    """
+    rights.require_admin(session)
+    release = releases.lock(session, release_id)
+    if release.state == "dropped" or release.next_answer >= release.next_period:
+        return 0
+    due = _due(release, catalog.tracked_table(session, release.table_id))
+    written = 0
+    for batch in _batches(range(release.next_answer, release.next_period), due.cells):
+        ready = _write_batch(session, due, batch)
+        written += ready
+        if ready < len(batch):
+            break
+    if written:
+        last = release.next_answer + written - 1
+        releases.answered(session, release, last + 1, due.plan.due_tick(last))
+    return written
+
+
+def _write_batch(session: Session, due: Due, periods: Sequence[int]) -> int:
+    """Answer the leading periods whose nodes are committed; returns how many."""
+    mechanism = due.plan.mechanism
+    needed = {number for period in periods for number, _ in mechanism.answer(period)}
+    known = nodes.committed(session, due.release.release_id, needed)
+    ready = []
+    for period in periods:
+        if any(number not in known for number, _ in mechanism.answer(period)):
+            break
+        ready.append(period)
+    if ready:
+        _add_rows(session, due, ready, [_answer(due, period, known) for period in ready])
+    return len(ready)
 
 
 def _answer(due: Due, period: int, known: dict[int, Cells]) -> Cells:
@@ -129,15 +179,3 @@ def _add_rows(session: Session, due: Due, periods: Sequence[int], answers: Seque
         [due.plan.std_error(period) for period in periods],
         [due.plan.half_width_95(period) for period in periods],
     )
-
-
-def _conclude(session: Session, due: Due, last: int, drawn: Sequence[Node], by: str) -> None:
-    """Write the ledger row, which reserves nothing new, and move the release on."""
-    plan, release = due.plan, due.release
-    charges = [charge.through(last) for charge in plan.charges]
-    table_budget = ledger.current_budget_id(session, release.table_id)
-    ledger.append(
-        session, "publish", table_budget, recorded_by=by, table_id=release.table_id, release_id=release.release_id, charges=charges
-    )
-    upcoming = None if plan.horizon is not None and last >= plan.horizon else plan.due_tick(last + 1)
-    releases.advance(session, release, last + 1, plan.due_tick(last), upcoming, max(node.end for node in drawn))

@@ -137,6 +137,7 @@ CREATE TABLE dbext_private.release (
     plan            jsonb NOT NULL,
     state           text NOT NULL CONSTRAINT release_state_known CHECK (state IN ('active', 'finished', 'dropped')),
     next_period     bigint NOT NULL DEFAULT 1,
+    next_answer     bigint NOT NULL DEFAULT 1,
     last_end        bigint,
     next_end        bigint,
     summed_through  bigint NOT NULL,
@@ -145,7 +146,8 @@ CREATE TABLE dbext_private.release (
     created_at      timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 );
 CREATE UNIQUE INDEX release_name_key ON dbext_private.release (name) WHERE state <> 'dropped';
-COMMENT ON TABLE dbext_private.release IS 'Declared releases. next_period is the first one not yet published; exact sums exist through tick summed_through.';
+COMMENT ON TABLE dbext_private.release IS 'Declared releases. next_period is the first one whose nodes are not drawn; exact sums exist through tick summed_through.';
+COMMENT ON COLUMN dbext_private.release.next_answer IS 'First period not yet in the release table: answers follow once their nodes are committed';
 COMMENT ON COLUMN dbext_private.release.last_end IS 'Tick that closed the last published period; NULL before the first';
 COMMENT ON COLUMN dbext_private.release.next_end IS 'Tick that must be sealed before the next period is published; NULL when none is to come';
 COMMENT ON COLUMN dbext_private.release.last_error IS 'SQLSTATE of the last failed publication; NULL after a good one';
@@ -170,9 +172,10 @@ CREATE TABLE dbext_private.node (
     release_id integer NOT NULL REFERENCES dbext_private.release,
     node_no    bigint NOT NULL,
     noisy      bigint[] NOT NULL,
+    drawn_in   xid8 NOT NULL DEFAULT pg_catalog.pg_current_xact_id(),
     CONSTRAINT node_drawn_once PRIMARY KEY (release_id, node_no)
 );
-COMMENT ON TABLE dbext_private.node IS 'Noisy nodes, one element per cell. The primary key makes a second draw impossible.';
+COMMENT ON TABLE dbext_private.node IS 'Noisy nodes, one element per cell. The primary key makes a second draw impossible; nothing is answered from a node whose transaction is not committed.';
 
 CREATE TABLE dbext_private.ledger (
     ledger_no   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

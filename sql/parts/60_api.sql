@@ -127,7 +127,7 @@ LANGUAGE plpgsql VOLATILE SECURITY INVOKER SET search_path = pg_catalog, pg_temp
 DECLARE
     said text := dbext_private.record_public_column(tbl, column_name);
 BEGIN
-    EXECUTE format('GRANT SELECT (%I) ON TABLE %s TO dbext_owner', column_name, tbl);
+    EXECUTE format('GRANT SELECT ON TABLE %s TO dbext_owner', tbl);
     RETURN said;
 END $$;
 COMMENT ON FUNCTION dp_mark_public(regclass, text) IS
@@ -210,21 +210,41 @@ CREATE FUNCTION dbext_private.due_releases() RETURNS integer[]
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(array_agg(r.release_id ORDER BY r.release_id), '{}')
     FROM dbext_private.release AS r JOIN dbext_private.seal_head AS h USING (table_id)
-    WHERE r.state = 'active' AND r.next_end <= h.tick
+    WHERE (r.state = 'active' AND r.next_end <= h.tick) OR (r.state <> 'dropped' AND r.next_answer < r.next_period)
 $$;
-COMMENT ON FUNCTION dbext_private.due_releases() IS 'Active releases whose next period is sealed.';
+COMMENT ON FUNCTION dbext_private.due_releases() IS 'Releases with a sealed period that is not drawn, or a drawn one that is not in their table.';
+
+CREATE FUNCTION dbext_private.commit_durably() RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF pg_catalog.current_setting('synchronous_commit') IN ('off', 'local') THEN
+        PERFORM pg_catalog.set_config('synchronous_commit', 'on', true);
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.commit_durably() IS
+    'Until the end of this transaction: a crash must not take back noise that is answered from, nor rows that were read.';
+
+CREATE FUNCTION dbext_private.draw_release(release_id integer) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM dbext_private.commit_durably();
+    RETURN dbext_private.call('draw_release', jsonb_build_object('release_id', release_id));
+END $$;
+COMMENT ON FUNCTION dbext_private.draw_release(integer) IS
+    'Charges and draws the nodes of every due period of one release, all in this transaction; returns how many periods. Nothing noisy leaves yet.';
 
 CREATE FUNCTION dbext_private.publish_release(release_id integer) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    PERFORM dbext_private.commit_durably();
     RETURN dbext_private.call('publish_release', jsonb_build_object('release_id', release_id));
 END $$;
 COMMENT ON FUNCTION dbext_private.publish_release(integer) IS
-    'Publish every due period of one release in this transaction; returns how many. Charge, noise and rows commit together.';
+    'Writes the rows of every drawn period whose nodes are committed; returns how many periods. Rolled back and run again, it writes the same rows.';
 
 CREATE FUNCTION dbext_private.note_release_error(release_id integer, state text) RETURNS text
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    UPDATE dbext_private.release AS r SET last_error = note_release_error.state
+    UPDATE dbext_private.release AS r SET last_error = substring(note_release_error.state FROM '^[0-9A-Z]{5}$')
     WHERE r.release_id = note_release_error.release_id RETURNING r.name
 $$;
 COMMENT ON FUNCTION dbext_private.note_release_error(integer, text) IS 'Note the SQLSTATE of a failed publication, and nothing else of it; returns the release''s name.';
@@ -234,6 +254,7 @@ LANGUAGE plpgsql SECURITY INVOKER AS $$
 DECLARE
     target integer;
     more boolean;
+    failure text;
 BEGIN
     FOREACH target IN ARRAY dbext_private.sealable_tables() LOOP
         LOOP
@@ -249,13 +270,23 @@ BEGIN
     END LOOP;
     FOREACH target IN ARRAY dbext_private.due_releases() LOOP
         BEGIN
+            PERFORM dbext_private.draw_release(target);
+            failure := NULL;
+        EXCEPTION WHEN OTHERS THEN
+            failure := SQLSTATE;
+        END;
+        COMMIT;
+        BEGIN
             PERFORM dbext_private.publish_release(target);
         EXCEPTION WHEN OTHERS THEN
-            RAISE WARNING 'release % could not be published (SQLSTATE %): see dbext.release_status',
-                dbext_private.note_release_error(target, SQLSTATE), SQLSTATE;
+            failure := coalesce(failure, SQLSTATE);
         END;
+        IF failure IS NOT NULL THEN
+            RAISE WARNING 'release % could not be published (SQLSTATE %): see dbext.release_status',
+                dbext_private.note_release_error(target, failure), failure;
+        END IF;
         COMMIT;
     END LOOP;
 END $$;
 COMMENT ON PROCEDURE dp_publish() IS
-    'Seal every tick that has ended and publish every due period, one transaction each. Idempotent; call it outside a transaction block.';
+    'Seal every tick that has ended, then draw and publish every due period of every release. Idempotent; call it outside a transaction block.';

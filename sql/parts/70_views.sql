@@ -71,13 +71,13 @@ COMMENT ON VIEW dbext.schema_event IS 'Changes of tracked tables that broke capt
 CREATE VIEW dbext.release_status AS
 SELECT r.name AS release, pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name,
        r.plan OPERATOR(pg_catalog.->>) 'kind' AS kind, r.plan OPERATOR(pg_catalog.->>) 'measure' AS measure,
-       CASE WHEN r.state OPERATOR(pg_catalog.=) 'finished' THEN 'horizon reached'
-            WHEN r.last_error IS NOT NULL THEN pg_catalog.format('failed with SQLSTATE %s', r.last_error)
-            WHEN r.next_end OPERATOR(pg_catalog.<=) h.tick THEN 'due'
+       CASE WHEN r.last_error IS NOT NULL THEN pg_catalog.format('failed with SQLSTATE %s', r.last_error)
+            WHEN r.next_answer OPERATOR(pg_catalog.<) r.next_period OR r.next_end OPERATOR(pg_catalog.<=) h.tick THEN 'due'
+            WHEN r.state OPERATOR(pg_catalog.=) 'finished' THEN 'horizon reached'
             ELSE 'waiting' END AS status,
        EXISTS (SELECT FROM dbext_private.schema_event AS e
                WHERE e.table_id OPERATOR(pg_catalog.=) r.table_id AND e.through_tick IS NULL) AS capture_gap,
-       r.next_period OPERATOR(pg_catalog.-) 1 AS published,
+       r.next_answer OPERATOR(pg_catalog.-) 1 AS published,
        (r.plan OPERATOR(pg_catalog.->>) 'horizon')::pg_catalog.int8 AS horizon,
        dbext_private.public_moment(r.table_id, r.last_end) AS last_published,
        dbext_private.public_moment(r.table_id, r.next_end) AS next_due,

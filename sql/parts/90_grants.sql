@@ -25,7 +25,7 @@ BEGIN
             AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
     LOOP
         EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', object.name);
-        IF object.proname OPERATOR(pg_catalog.<>) 'boot' THEN
+        IF object.proname NOT IN ('boot', 'in_second_session') THEN
             EXECUTE pg_catalog.format('ALTER ROUTINE %s OWNER TO dbext_owner', object.name);
         END IF;
     END LOOP;
@@ -38,24 +38,11 @@ BEGIN
     LOOP
         EXECUTE pg_catalog.format('ALTER TYPE %s OWNER TO dbext_owner', object.name);
     END LOOP;
-
-    -- dblink lives wherever it was created; the second session is opened by dbext_owner alone.
-    FOR object IN
-        SELECT p.oid::pg_catalog.regprocedure AS name
-        FROM pg_catalog.pg_depend AS d
-        JOIN pg_catalog.pg_extension AS e ON e.oid OPERATOR(pg_catalog.=) d.refobjid AND e.extname OPERATOR(pg_catalog.=) 'dblink'
-        JOIN pg_catalog.pg_proc AS p ON p.oid OPERATOR(pg_catalog.=) d.objid
-        WHERE d.deptype OPERATOR(pg_catalog.=) 'e' AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
-            AND p.proname IN ('dblink', 'dblink_connect_u', 'dblink_disconnect')
-    LOOP
-        EXECUTE pg_catalog.format('GRANT EXECUTE ON ROUTINE %s TO dbext_owner', object.name);
-    END LOOP;
 END $$;
 
--- Where the server finds its code and itself: dbext_owner reads it, only a superuser changes it.
+-- Where the server finds its code and itself is a superuser's business; dbext_owner may only use it through these two.
 REVOKE ALL ON dbext_private.runtime FROM PUBLIC;
-GRANT SELECT ON dbext_private.runtime TO dbext_owner;
-GRANT EXECUTE ON FUNCTION dbext_private.boot() TO dbext_owner;
+GRANT EXECUTE ON FUNCTION dbext_private.boot(), dbext_private.in_second_session(jsonb) TO dbext_owner;
 
 -- The ledger is appended to; its trigger says so again to whoever has more rights.
 REVOKE UPDATE, DELETE, TRUNCATE ON dbext_private.ledger FROM dbext_owner;
@@ -92,6 +79,7 @@ GRANT EXECUTE ON FUNCTION
     dbext_private.sealable_tables(),
     dbext_private.due_releases(),
     dbext_private.table_label(integer),
+    dbext_private.draw_release(integer),
     dbext_private.publish_release(integer),
     dbext_private.note_release_error(integer, text)
     TO dbext_admin;

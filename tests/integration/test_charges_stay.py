@@ -1,6 +1,7 @@
 """A charge is committed before its answer is seen, and nothing that the caller does takes it back."""
 
 import threading
+import time
 
 import psycopg
 import pytest
@@ -94,6 +95,38 @@ def test_a_crash_right_after_the_answer_does_not_refund(make_cluster, open_datab
         assert connection.execute(ASK.format("id = 1")).fetchone() == answer
 
 
+def test_a_crash_right_after_publication_loses_nothing(make_cluster, open_database, make_cases):
+    cluster = make_cluster(durable=True, settings={"wal_writer_delay": "10s", "synchronous_commit": "off"})
+    database = open_database(cluster)
+    cases = tell(make_cases(database))
+    cases.declare("one", "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'", every="1 day", epsilon=1)
+    cases.day(5)
+    cases.publish()
+    with database.connect() as connection:
+        seen = connection.execute("SELECT * FROM dp_release.one ORDER BY 1").fetchall()
+    cluster.kill()
+    cluster.start()
+    with database.connect() as connection:
+        assert connection.execute("SELECT * FROM dp_release.one ORDER BY 1").fetchall() == seen
+
+
+def test_a_question_that_is_given_up_is_not_free(told):
+    """How long a count takes depends on the data: the caller's timeout ends his wait, not the charge."""
+    told.session.execute("""
+        CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(2); RETURN NULL; END $$;
+        CREATE TRIGGER slow AFTER INSERT ON dbext_private.question EXECUTE FUNCTION slow()""")
+    with told.database.connect() as connection:
+        connection.execute("SET statement_timeout = '1s'")
+        with pytest.raises(psycopg.Error) as caught:
+            connection.execute(ASK.format("id = 1"))
+        assert caught.value.sqlstate == "57014"
+    for _ in range(50):
+        if charges(told):
+            break
+        time.sleep(0.1)
+    assert charges(told) == 1
+
+
 @pytest.mark.parametrize("level", ["read committed", "repeatable read", "serializable"])
 def test_twenty_clients_cannot_pass_the_budget(told, level):
     """Twenty clients ask different questions of 1 at once from a budget of 10, with snapshots taken before any was answered."""
@@ -158,3 +191,18 @@ def test_concurrent_declarations_and_questions_share_one_lock(told):
         declaring.commit()
         thread.join()
     assert outcome == ["DP020"]
+
+
+def test_a_reader_who_keeps_a_release_open_does_not_keep_others_from_spending(told):
+    text = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
+    told.declare("one", text, every="1 day", epsilon=1)
+    with told.database.connect(autocommit=False) as reader, told.database.connect() as dropping:
+        reader.execute("SELECT * FROM dp_release.one")
+        thread = threading.Thread(target=lambda: dropping.execute("SELECT dp_drop_release('one')"))
+        thread.start()
+        time.sleep(0.5)
+        assert thread.is_alive()
+        told.session.execute(ASK.format("id = 1"))
+        reader.rollback()
+        thread.join()
+    assert told.database.value("SELECT count(*) FROM dbext.release_status") == 0

@@ -132,6 +132,7 @@ def test_publishing_twice_changes_nothing(ready):
     before = snapshot(ready.database, "one"), ready.database.fetch("SELECT * FROM dbext_private.ledger ORDER BY 1")
     ready.publish()
     number = ready.database.value("SELECT release_id FROM dbext_private.release")
+    ready.session.execute("SELECT dbext_private.draw_release(%s)", (number,))
     ready.session.execute("SELECT dbext_private.publish_release(%s)", (number,))
     assert (snapshot(ready.database, "one"), ready.database.fetch("SELECT * FROM dbext_private.ledger ORDER BY 1")) == before
 
@@ -141,7 +142,7 @@ def test_a_node_is_drawn_once_even_when_the_catalog_is_set_back(ready):
     ready.day(2)
     ready.publish()
     before = snapshot(ready.database, "one")
-    ready.session.execute("UPDATE dbext_private.release SET next_period = 1, next_end = next_end - 2")
+    ready.session.execute("UPDATE dbext_private.release SET next_period = 1, next_answer = 1, next_end = next_end - 2")
     ready.session.execute("TRUNCATE dp_release.one")
     ready.publish(failures=["one"])
     assert ready.database.value("SELECT last_error FROM dbext_private.release") == "DP099"
@@ -165,14 +166,60 @@ def test_one_failing_release_does_not_stop_the_others(ready):
     assert ready.database.value("SELECT status FROM dbext.release_status WHERE release = 'two'") == "waiting"
 
 
-def test_a_failed_publication_leaves_nothing_behind(ready):
+def test_rows_that_could_not_be_written_follow_from_the_nodes_that_were_drawn(ready):
     ready.declare("one", BY_COUNTY.format(width=1), every="1 day", epsilon=1, groups=KEYS)
     ready.session.execute("ALTER TABLE dp_release.one RENAME TO hidden")
     ready.day(1)
     ready.publish(failures=["one"])
-    for table in ("node", "tick_sum"):
-        assert ready.database.value(f"SELECT count(*) FROM dbext_private.{table}") == 0
-    assert ready.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'publish'") == 0
+    drawn = ready.database.fetch("SELECT node_no, noisy FROM dbext_private.node")
+    assert ready.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'publish'") == 1
+    ready.session.execute("ALTER TABLE dp_release.hidden RENAME TO one")
+    ready.publish()
+    assert [(1, [value for (value,) in ready.database.fetch("SELECT net FROM dp_release.one ORDER BY county")])] == drawn
+    assert ready.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'publish'") == 1
+
+
+@pytest.mark.parametrize("form", ["block", "message", "function"])
+def test_answers_are_never_given_before_their_nodes_are_committed(ready, form):
+    """Whoever could roll back after reading would have the noise drawn anew, again and again."""
+    ready.declare("one", BY_COUNTY.format(width=1), every="1 day", epsilon=1, groups=KEYS)
+    ready.day(1)
+    ready.session.execute("SELECT dbext_private.seal_table(1)")
+    steps = ("SELECT dbext_private.draw_release(1)", "SELECT dbext_private.publish_release(1)", "SELECT count(*) FROM dp_release.one")
+    with ready.database.connect(autocommit=form != "block") as connection:
+        if form == "block":
+            *_, seen = (connection.execute(step).fetchone()[0] for step in steps)
+            connection.rollback()
+        elif form == "message":
+            cursor = connection.execute("BEGIN; " + "; ".join(steps))
+            while cursor.nextset():
+                seen = cursor.fetchone()[0]
+            connection.execute("ROLLBACK")
+        else:
+            body = "; ".join(step.replace("SELECT", "PERFORM", 1) for step in steps[:2])
+            with pytest.raises(psycopg.errors.RaiseException) as caught:
+                connection.execute(f"DO $$ BEGIN {body}; RAISE EXCEPTION '%', ({steps[2]}); END $$")
+            seen = int(caught.value.diag.message_primary)
+    assert seen == 0
+    assert ready.database.value("SELECT count(*) FROM dbext_private.node") == 0
+    ready.publish()
+    assert ready.database.value("SELECT count(*) FROM dp_release.one") == 3
+
+
+def test_answers_that_are_rolled_back_come_out_the_same(ready):
+    ready.declare("one", BY_COUNTY.format(width=1), every="1 day", epsilon=1, groups=KEYS)
+    ready.day(1)
+    ready.session.execute("SELECT dbext_private.seal_table(1)")
+    ready.session.execute("SELECT dbext_private.draw_release(1)")
+    seen = []
+    with ready.database.connect(autocommit=False) as connection:
+        for _ in range(3):
+            connection.execute("SELECT dbext_private.publish_release(1)")
+            seen.append(connection.execute("SELECT net FROM dp_release.one ORDER BY county").fetchall())
+            connection.rollback()
+    ready.publish()
+    seen.append(ready.database.fetch("SELECT net FROM dp_release.one ORDER BY county"))
+    assert all(one == seen[0] for one in seen)
 
 
 def test_a_release_ends_at_its_horizon(ready):

@@ -27,7 +27,15 @@ PUBLIC_FUNCTIONS = {
 #: What roles other than dbext_owner may execute of the private schema. Everything else there is closed.
 PRIVATE_FUNCTIONS = {
     READER: {"public_moment", "public_subject", "public_span", "budget_figures", "budget_uses"},
-    ADMIN: {"record_public_column", "sealable_tables", "due_releases", "table_label", "publish_release", "note_release_error"},
+    ADMIN: {
+        "record_public_column",
+        "sealable_tables",
+        "due_releases",
+        "table_label",
+        "draw_release",
+        "publish_release",
+        "note_release_error",
+    },
 }
 RANK = [NOBODY, READER, ANALYST, ADMIN]
 
@@ -61,7 +69,7 @@ def test_the_private_schema_is_closed_but_for_named_functions(database, people):
     assert executable(database, people[READER], "dbext_private") == readable
     assert executable(database, people[ANALYST], "dbext_private") == readable
     assert executable(database, people[ADMIN], "dbext_private") >= readable | PRIVATE_FUNCTIONS[ADMIN]
-    for name in ("run", "call", "boot", "answer_question", "ask", "canonical_literal"):
+    for name in ("run", "call", "boot", "in_second_session", "answer_question", "ask", "canonical_literal"):
         assert name not in executable(database, people[ADMIN], "dbext_private")
 
 
@@ -78,6 +86,8 @@ def test_nobody_but_the_owner_touches_private_tables(database, people, ready):
 def test_only_a_superuser_changes_where_code_comes_from(database):
     assert database.fetch("SELECT pg_get_userbyid(relowner) FROM pg_class WHERE relname = 'runtime'") != [("dbext_owner",)]
     assert database.value("SELECT has_table_privilege('dbext_owner', 'dbext_private.runtime', 'INSERT, UPDATE, DELETE')") is False
+    assert database.value("SELECT has_table_privilege('dbext_owner', 'dbext_private.runtime', 'SELECT')") is False
+    assert database.value("SELECT has_function_privilege('dbext_owner', 'dblink_connect_u(text, text)', 'EXECUTE')") is False
     assert database.value("SELECT prosecdef AND pg_get_userbyid(proowner) <> 'dbext_owner' FROM pg_proc WHERE proname = 'boot'") is True
 
 
@@ -197,10 +207,20 @@ def test_an_administrator_publishes_without_reading_the_table(told, people):
     assert told.database.value("SELECT published FROM dbext.release_status") == 2
 
 
+def test_a_new_table_of_an_old_name_brings_no_right_to_the_old_ones_history(told, people):
+    person = people[ANALYST]
+    told.session.execute(f"DROP TABLE cases; GRANT CREATE ON SCHEMA public TO {person}")
+    with told.database.connect(person) as connection:
+        connection.execute("CREATE TABLE cases (id integer PRIMARY KEY, county text, status text, reported date)")
+        with pytest.raises(psycopg.Error) as caught:
+            connection.execute(ASK)
+        assert caught.value.sqlstate in ("DP002", "DP005")
+
+
 def test_only_the_owner_of_a_table_marks_its_columns_public(told, people):
     told.session.execute("CREATE TABLE county (name text)")
     with told.database.connect(people[ADMIN]) as connection:
         refused(connection, "DP005", "SELECT dp_mark_public('county', 'name')")
         told.session.execute(f"ALTER TABLE county OWNER TO {people[ADMIN]}")
         connection.execute("SELECT dp_mark_public('county', 'name')")
-    assert told.database.value("SELECT has_column_privilege('dbext_owner', 'county', 'name', 'SELECT')") is True
+    assert told.database.value("SELECT has_table_privilege('dbext_owner', 'county', 'SELECT')") is True
