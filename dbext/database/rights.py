@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dbext.database.catalog import TrackedTable
 from dbext.database.identifiers import shown
 from dbext.database.session import Session
 from dbext.database.statements import statements
-from dbext.errors import NotPermitted, NotSupported, SealRefused
+from dbext.errors import NotPermitted, NotSupported, SealRefused, UnknownObject
 
 SQL = statements("rights")
 
@@ -52,6 +53,12 @@ def require_select(session: Session, table_id: int, name: str, positions: Iterab
     if columns:
         said = f"you may not SELECT column {shown(columns[0])} of table {name}"
         raise NotPermitted(said, hint=f"Its owner may GRANT SELECT ({shown(columns[0])}) ON {name} to you.")
+
+
+def require_captured(table: TrackedTable) -> None:
+    """Refuse a table whose mutations are not recorded any more: a budget or a release for it would promise something about nothing."""
+    if not table.tracked:
+        raise UnknownObject(f"table {table.shown_name} is not tracked any more", hint="Its owner takes it up again with dp_track.")
 
 
 def require_home(session: Session) -> None:

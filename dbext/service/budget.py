@@ -16,6 +16,8 @@ from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.service.numbers import delta_from, epsilon_from, plain, rounded_down, rounded_up
 
 MAX_NAME_BYTES = 200
+#: From here on a budget deserves a remark: a mechanism may reveal an entry outright with chance delta.
+LARGE_DELTA = Decimal("0.001")
 
 
 def table_loss(session: Session, table_id: int, charges: Sequence[Charge], *, pure: bool) -> int:
@@ -63,35 +65,45 @@ def check_budget(session: Session, budget_id: int) -> None:
         raise ConstraintTooLoose(budget.name, needed=needed, epsilon=plain(as_decimal(budget.epsilon)))
 
 
-def set_budget(session: Session, tbl: object, epsilon: str | None, delta: str | None = "0", budget: str | None = None) -> str:
+def set_budget(session: Session, tbl: object, epsilon: str | None, delta: str | None = None, budget: str | None = None) -> str:
     """Set a table's budget, or let the table join the named one; returns what is in force now.
 
-    The whole ledger is priced anew under the new figures and must fit them. Whoever joins a budget that other tables have repeats its
-    figures. A table that shares a budget with others and has spent from it cannot leave it: the others' entries may be the same people.
+    Without `delta` the budget keeps its own, 0 if it is new. The whole ledger is priced anew under the new figures and must fit them.
+    Whoever joins a budget that other tables have repeats its figures. A table that shares a budget with others and has spent from it cannot leave it: the others' entries may be the same people.
     """
     who = rights.require_admin(session)
     rights.require_read_committed(session)
-    wanted_epsilon, wanted_delta = epsilon_from(epsilon, "dp_set_budget('cases', epsilon => 2)"), delta_from(delta)
+    wanted_epsilon = epsilon_from(epsilon, "dp_set_budget('cases', epsilon => 2)")
+    wanted_delta = None if delta is None else delta_from(delta)
     table = catalog.tracked_by_regclass(session, str(tbl))
     rights.require_select(session, table.table_id, table.shown_name)
+    rights.require_captured(table)
     constraints.lock(session, table.table_id)  # as whoever changes limits does, before the budget: one after the other
     target = _lock_for(session, table, budget, wanted_epsilon, wanted_delta)
-    ledger.change_budget(session, target.budget_id, plain(wanted_epsilon), plain(wanted_delta))
+    new_delta = plain(as_decimal(target.delta) if wanted_delta is None else wanted_delta)
+    ledger.change_budget(session, target.budget_id, plain(wanted_epsilon), new_delta)
     changed = ledger.read_budget(session, target.budget_id)
     _require_covers(session, changed)
-    note = {"delta": plain(wanted_delta), "table": table.shown_name}
+    note = {"delta": new_delta, "table": table.shown_name}
     ledger.append(
         session, "budget", target.budget_id, recorded_by=who.name, table_id=table.table_id, epsilon=plain(wanted_epsilon), note=note
     )
-    return f'budget "{changed.name}" of table {table.shown_name}: epsilon {plain(wanted_epsilon)}, delta {plain(wanted_delta)}'
+    return f'budget "{changed.name}" of table {table.shown_name}: epsilon {plain(wanted_epsilon)}, delta {new_delta}{_remark(new_delta)}'
 
 
-def _lock_for(session: Session, table: catalog.TrackedTable, name: str | None, epsilon: Decimal, delta: Decimal) -> Budget:
+def _remark(delta: str) -> str:
+    """Say when a delta is one that nobody should want."""
+    if Decimal(delta) <= LARGE_DELTA:
+        return ""
+    return f"; a delta above {LARGE_DELTA} is no protection: with that chance an entry may be revealed outright"
+
+
+def _lock_for(session: Session, table: catalog.TrackedTable, name: str | None, epsilon: Decimal, delta: Decimal | None) -> Budget:
     """Lock the budget that the table is to belong to, created if need be, with the one it leaves, and move the table."""
     current = ledger.current_budget_id(session, table.table_id)
     if name is None and current is not None:
         return ledger.lock_budget(session, current)
-    target = ledger.find_or_add_budget(session, _checked_name(name or table.shown_name), plain(epsilon), plain(delta))
+    target = ledger.find_or_add_budget(session, _checked_name(name or table.shown_name), plain(epsilon), plain(delta or Decimal(0)))
     locked = {number: ledger.lock_budget(session, number) for number in sorted({target, current or target})}
     if target != current:
         _require_same_figures(session, locked[target], epsilon, delta)
@@ -107,9 +119,9 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _require_same_figures(session: Session, budget: Budget, epsilon: Decimal, delta: Decimal) -> None:
+def _require_same_figures(session: Session, budget: Budget, epsilon: Decimal, delta: Decimal | None) -> None:
     """Refuse to change, by joining, what other tables were promised."""
-    same = (Fraction(epsilon), Fraction(delta)) == (budget.epsilon, budget.delta)
+    same = Fraction(epsilon) == budget.epsilon and (delta is None or Fraction(delta) == budget.delta)
     if not same and ledger.tables_of(session, budget.budget_id):
         figures = f"epsilon => {plain(as_decimal(budget.epsilon))}, delta => {plain(as_decimal(budget.delta))}"
         raise BadArgument(

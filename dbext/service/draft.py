@@ -61,6 +61,7 @@ def draft(
         raise BadArgument("the declaration is missing")
     parsed = compile_declaration(declaration)
     table = catalog.tracked_by_name(session, parsed.table.schema, parsed.table.name)
+    rights.require_captured(table)
     columns = catalog.columns(session, table.table_id)
     bound = _with_boundaries(session, table, resolve(parsed, columns))
     _require_rights(session, table, bound)

@@ -23,9 +23,9 @@ def epsilon_from(text: str | None, example: str) -> Decimal:
     return value
 
 
-def delta_from(text: str | None) -> Decimal:
+def delta_from(text: str) -> Decimal:
     """Return a delta: 0 for pure differential privacy, and below 1."""
-    value = _decimal("delta", "0" if text is None else text, digits=40)
+    value = _decimal("delta", text, digits=40)
     if not 0 <= value < 1:
         raise BadArgument("delta must be at least 0 and below 1")
     return value

@@ -55,7 +55,7 @@ END $$;
 COMMENT ON FUNCTION dp_alter_constraint(regclass, text, integer, interval, text) IS
     'Replace the limits of an entry type. Tightening is free; loosening must leave the whole ledger within the budget.';
 
-CREATE FUNCTION dp_set_budget(tbl regclass, epsilon numeric, delta numeric DEFAULT 0, budget text DEFAULT NULL) RETURNS text
+CREATE FUNCTION dp_set_budget(tbl regclass, epsilon numeric, delta numeric DEFAULT NULL, budget text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN dbext_private.call('set_budget', jsonb_build_object(

@@ -8,7 +8,8 @@ COMMENT ON FUNCTION dbext_private.public_moment(integer, bigint) IS 'When a tick
 
 CREATE FUNCTION dbext_private.public_subject(table_id integer) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT dbext_private.protected_subject(public_subject.table_id)
+    SELECT dbext_private.protected_subject(public_subject.table_id) || CASE WHEN t.tracked THEN '' ELSE '; not tracked now, nothing is captured' END
+    FROM dbext_private.tracked_table AS t WHERE t.table_id = public_subject.table_id
 $$;
 COMMENT ON FUNCTION dbext_private.public_subject(integer) IS 'What is protected in a tracked table, for readers of views.';
 

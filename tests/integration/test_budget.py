@@ -25,6 +25,20 @@ def test_a_table_that_is_not_tracked_has_no_budget(database):
     refused(database.superuser, "DP002", "SELECT dp_set_budget('other', epsilon => 1)")
 
 
+def test_a_table_that_is_not_tracked_any_more_gets_neither_budget_nor_release(ready):
+    ready.session.execute("SELECT dp_untrack('cases')")
+    refused(ready.session, "DP002", "SELECT dp_set_budget('cases', epsilon => 11)")
+    said = refused(ready.session, "DP002", f"SELECT dp_create_release('daily', $${DAILY}$$, '1 day', epsilon => 1)")
+    assert "not tracked any more" in said
+    assert "dp_track" in said
+    refused(ready.session, "DP002", f"SELECT dp_plan_release('daily', $${DAILY}$$, '1 day', epsilon => 1)")
+    for view in ("budget_status", "tracked_table"):
+        assert ready.database.value(f"SELECT protects FROM dbext.{view}").endswith("; not tracked now, nothing is captured")
+    ready.session.execute("SELECT dp_track('cases', time_zone => 'Asia/Taipei')")
+    ready.budget(11)
+    assert ready.database.value("SELECT protects FROM dbext.budget_status") == "one row of public.cases, identified by (id)"
+
+
 def test_a_budget_is_set_changed_and_recorded(cases):
     cases.budget(2)
     cases.budget(3, "1e-6")
@@ -66,6 +80,25 @@ def test_gaussian_charges_need_a_delta(ready):
     kind = ready.database.value("SELECT charges -> 0 -> 'noise' ->> 'kind' FROM dbext_private.ledger WHERE kind = 'reserve'")
     assert kind == "discrete_gaussian"
     refused(ready.session, "DP003", "SELECT dp_set_budget('cases', epsilon => 1, delta => 0)")
+    ready.session.execute("SELECT dp_set_budget('cases', epsilon => 2)")
+    assert [str(figure) for figure in ready.database.fetch("SELECT epsilon, delta FROM dbext.budget_status")[0]] == ["2", "0.000001"]
+
+
+def test_delta_is_kept_when_left_out_and_a_large_one_is_remarked_on(cases):
+    def said(arguments):
+        return cases.session.execute(f"SELECT dp_set_budget('cases', {arguments})").fetchone()[0]
+
+    assert said("epsilon => 1").endswith("epsilon 1, delta 0")
+    assert said("epsilon => 1, delta => 1e-9").endswith("delta 0.000000001")
+    assert said("epsilon => 2").endswith("epsilon 2, delta 0.000000001")
+    assert said("epsilon => 2, delta => 0").endswith("delta 0")
+    assert "no protection" in said("epsilon => 2, delta => 0.5")
+
+
+def test_whoever_joins_without_a_delta_takes_that_of_the_budget(shared):
+    shared.budget(20, "1e-6")
+    said = shared.session.execute("SELECT dp_set_budget('visits', epsilon => 20, budget => 'public.cases')").fetchone()[0]
+    assert said.endswith("epsilon 20, delta 0.000001")
 
 
 @pytest.fixture
