@@ -1,7 +1,8 @@
 -- name: new_rows
 -- Condition on a log row l: the previous seal did not take it (invisible to that one or beyond its boundary), it is visible now and within the boundary.
+-- Only the first line may use an index: nearly all of history lies within the boundary, hence IS TRUE.
 (l.xid >= pg_snapshot_xmax($1) OR l.xid = ANY (ARRAY(SELECT pg_snapshot_xip($1))) OR l.mutated_at > $3)
-    AND pg_visible_in_snapshot(l.xid, $2) AND l.mutated_at <= $4
+    AND pg_visible_in_snapshot(l.xid, $2) AND (l.mutated_at <= $4) IS TRUE
     AND NOT EXISTS (SELECT FROM ${deferred} AS d WHERE d.number = l.number)
 
 -- name: earlier_left
