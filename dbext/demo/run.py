@@ -218,5 +218,8 @@ def say_how_to_look_around(teller: Teller, dsn: str, story: Story, *, keep: bool
     if keep:
         teller.say("The server stays. Look around with:")
         teller.statement(f"psql {shlex.quote(dsn)} -c 'TABLE dp_release.{story.scenario.statistics[0].name} LIMIT 5'")
+        scenario = story.scenario
+        teller.say("A new session has today's clock: CALL dp_publish() would publish every empty night since the replay. Stay there with:")
+        teller.statement(f"SET dbext.now = '{scenario.last_day} 12:00 {scenario.time_zone}'")
     else:
         teller.say("To look around in the database with psql, run the demo with --keep.")

@@ -224,5 +224,10 @@ def _reason(one: Candidate, best: Candidate, request: Request) -> str:
     if one is best:
         return "smallest error at this epsilon" if request.max_error is None else "smallest epsilon for this error"
     if request.max_error is None:
-        return f"{one.mean_std_error / best.mean_std_error:.2f} times the error of the best"
-    return f"{float(one.plan.epsilon / best.plan.epsilon):.2f} times the epsilon of the best"
+        return _times(one.mean_std_error / best.mean_std_error, "error")
+    return _times(float(one.plan.epsilon / best.plan.epsilon), "epsilon")
+
+
+def _times(ratio: float, what: str) -> str:
+    shown = f"{ratio:.2f}"
+    return "as good as the best" if shown == "1.00" else f"{shown} times the {what} of the best"

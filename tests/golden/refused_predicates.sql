@@ -54,8 +54,8 @@ DP010 at 9: the current time cannot be used on an ordinary column
 hint: The state of an entry would change without a mutation: use dp_time with now().;
 
 onset > now();
-DP010 at 9: now() cannot be used on an ordinary column
-hint: The state of an entry would change without a mutation; only the window of a declaration moves with now().;
+DP010 at 9: now() cannot be used here
+hint: An entry would change without a mutation. The window of a declaration moves with now(); a question is given its own.;
 
 seen > localtimestamp;
 DP010 at 8: the current time cannot be used on an ordinary column
@@ -234,7 +234,7 @@ DP010 at 1: CASE is not allowed
 hint: Write the condition with AND, OR and NOT.;
 
 count(*) > 1;
-DP010 at 1: count() cannot be used on an ordinary column
+DP010 at 1: count() cannot be used here
 hint: A predicate is a condition on one entry; the count is made for you.;
 
 coalesce(status, 'a') = 'a';
@@ -273,5 +273,5 @@ DP010 at 9: intervals are not allowed here
 hint: Only a declaration has a time range, over dp_time.;
 
 TUMBLE(dp_time, '1 day') = 1;
-DP010 at 1: tumble() cannot be used on an ordinary column
+DP010 at 1: tumble() cannot be used here
 hint: TUMBLE belongs into GROUP BY of a declaration.;

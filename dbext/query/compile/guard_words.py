@@ -18,7 +18,7 @@ from dbext.query.words import FUNCTION_HINTS, KEYWORDS, REASONS, TRAILING
 
 _BEFORE_PARENTHESIS = KEYWORDS - {"null", "true", "false"} | {"where", "group by", "select", "from"}
 _STATEMENT_ONLY = {
-    "now": "The state of an entry would change without a mutation; only the window of a declaration moves with now().",
+    "now": "An entry would change without a mutation. The window of a declaration moves with now(); a question is given its own.",
     "count": "A predicate is a condition on one entry; the count is made for you.",
     "tumble": "TUMBLE belongs into GROUP BY of a declaration.",
     "hop": "HOP belongs into GROUP BY of a declaration.",
@@ -77,7 +77,7 @@ def _function(draft: Draft, token: Token, word: str) -> Token:
     if word in draft.grammar.functions:
         return token
     if word in _STATEMENT_ONLY:
-        raise refused(f"{word}() cannot be used on an ordinary column", token.start, _STATEMENT_ONLY[word])
+        raise refused(f"{word}() cannot be used here", token.start, _STATEMENT_ONLY[word])
     reason = TRAILING.get(word) or REASONS.get(word)
     if reason and word not in FUNCTION_HINTS:
         raise refused(reason[0], token.start, reason[1])
