@@ -69,7 +69,8 @@ def set_budget(session: Session, tbl: object, epsilon: str | None, delta: str | 
     """Set a table's budget, or let the table join the named one; returns what is in force now.
 
     Without `delta` the budget keeps its own, 0 if it is new. The whole ledger is priced anew under the new figures and must fit them.
-    Whoever joins a budget that other tables have repeats its figures. A table that shares a budget with others and has spent from it cannot leave it: the others' entries may be the same people.
+    Whoever joins a budget that other tables have repeats its figures. A table that shares a budget with others and has spent from it
+    cannot leave it: the others' entries may be the same people.
     """
     who = rights.require_admin(session)
     rights.require_read_committed(session)
