@@ -206,3 +206,24 @@ def test_a_reader_who_keeps_a_release_open_does_not_keep_others_from_spending(to
         reader.rollback()
         thread.join()
     assert told.database.value("SELECT count(*) FROM dbext.release_status") == 0
+
+
+def test_a_copy_of_the_database_neither_answers_nor_publishes_nor_reserves(told):
+    """In a restored, promoted or cloned database charges and noise that left elsewhere may be missing."""
+    text = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
+    told.declare("one", text, every="1 day", epsilon=1)
+    remembered = told.session.execute(ASK.format("id = 1")).fetchone()
+    told.day(4)
+    told.session.execute("SELECT dbext_private.seal_table(1)")
+    told.session.execute("UPDATE dbext_private.cluster_identity SET timeline = 'elsewhere'")
+    statements = (
+        ASK.format("id = 2"),
+        "SELECT dbext_private.draw_release(1)",
+        f"SELECT dp_create_release('two', $${text}$$, '1 day', epsilon => 1)",
+    )
+    for statement in statements:
+        with pytest.raises(psycopg.Error) as caught:
+            told.session.execute(statement)
+        assert caught.value.sqlstate == "DP031"
+    assert told.session.execute(ASK.format("id = 1")).fetchone() == remembered
+    assert charges(told) == 1
