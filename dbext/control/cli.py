@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import psycopg
 import typer
@@ -135,13 +136,13 @@ def explain(release: ReleaseName, dsn: Dsn = "", form: ResultFormat = Format.TAB
     """Show the plan of a release, the candidates with their predicted error, and the price per entry type. Spends nothing."""
     with connect(dsn) as connection:
         statement = sql.SQL("SELECT * FROM {}.dp_explain_release(%s)").format(api_schema(connection))
-        _write_query(connection, statement, form, [release])
+        output.write(*query(connection, statement, [release]), form)
 
 
 @app.command()
 def status(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
-    """Show every release: what was published, what comes next, what went wrong."""
-    _write_view("release_status", dsn, form)
+    """Show every release: what was published, what comes next, what went wrong. Its text and origin are in json and csv only."""
+    _write_view("release_status", dsn, form, but_in_tables=("created_by", "created_at", "declaration"))
 
 
 @app.command()
@@ -156,12 +157,9 @@ def tables(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
     _write_view("tracked_table", dsn, form)
 
 
-def _write_view(view: str, dsn: str, form: Format) -> None:
+def _write_view(view: str, dsn: str, form: Format, but_in_tables: Collection[str] = ()) -> None:
     with connect(dsn) as connection:
         api_schema(connection)
-        _write_query(connection, sql.SQL("SELECT * FROM dbext.{}").format(sql.Identifier(view)), form)
-
-
-def _write_query(connection: psycopg.Connection, statement: sql.Composed, form: Format, params: Any = None) -> None:
-    rows, columns = query(connection, statement, params)
-    output.write(rows, columns, form)
+        rows, columns = query(connection, sql.SQL("SELECT * FROM dbext.{}").format(sql.Identifier(view)))
+    left_out = but_in_tables if form is Format.TABLE else ()
+    output.write(rows, [column for column in columns if column not in left_out], form)

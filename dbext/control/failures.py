@@ -14,6 +14,9 @@ PRIVACY_REFUSALS = {BudgetExceeded.sqlstate, UnboundedLoss.sqlstate}
 #: SQLSTATE classes of a connection that cannot be had: 08 connection, 28 authorisation, 3D no such database, 57P server shutting down.
 CONNECTION_CLASSES = ("08", "28", "3D", "57P")
 
+#: Said when the database refuses a role without saying what it lacks.
+WHO_MAY = "Members of dbext_reader may look, of dbext_analyst ask and declare, of dbext_admin publish: GRANT one of them to your role."
+
 
 class ExitCode(IntEnum):
     """What the command line tells its caller; scripts rely on the numbers."""
@@ -56,7 +59,8 @@ def as_dbext_error(error: BaseException) -> DbextError:
         return error
     if isinstance(error, psycopg.Error) and error.diag.message_primary:
         diagnosis = error.diag
-        return DbextError(diagnosis.message_primary, detail=diagnosis.message_detail, hint=diagnosis.message_hint)
+        hint = diagnosis.message_hint or (WHO_MAY if error.sqlstate == "42501" else None)
+        return DbextError(diagnosis.message_primary, detail=diagnosis.message_detail, hint=hint)
     return DbextError(str(error).strip() or type(error).__name__)
 
 

@@ -20,8 +20,8 @@ from dbext.control.provision import (
     Step,
     carry_out,
     default_folder,
+    not_writable,
     package_steps,
-    require_writable,
     script_steps,
     site_packages,
 )
@@ -62,8 +62,9 @@ def install(dsn: str, *, dry_run: bool, folder: Path | None, second_session: str
     _require_this_machine(server)
     probe.check_second_session(dsn, target.second_session)
     step(f"the server reaches itself with: {probe.without_password(target.second_session)}")
-    carry_out(steps_for(target), dry_run=dry_run)
-    step("dry run: nothing was changed" if dry_run else f"dbext {__version__} is installed; see \\df dp_* in psql")
+    steps, folders = steps_for(target)
+    done = f"dbext {__version__} is installed; see \\df dp_* in psql, or run: {_command_line(target, 'status')}"
+    carry_out(steps, not_writable(folders, _command_line(target, "install", *_install_options(target))), done, dry_run=dry_run)
 
 
 def install_files(pg_config: Path | None, *, dry_run: bool, folder: Path | None, second_session: str) -> None:
@@ -76,10 +77,9 @@ def install_files(pg_config: Path | None, *, dry_run: bool, folder: Path | None,
     where = (folder or default_folder(version)).absolute()
     site = site_packages(where, version)
     step(f"PostgreSQL {installation.major}, extensions in {installation.extension_folder}, PL/Python {version[0]}.{version[1]}")
-    require_writable([installation.extension_folder, where], "the same command")
     steps = [*package_steps(python, where, site), *script_steps(installation.extension_folder, site, second_session or USUAL_SESSION)]
-    carry_out(steps, dry_run=dry_run)
-    step("dry run: nothing was changed" if dry_run else "the files are in place; when the server runs: CREATE EXTENSION dbext CASCADE")
+    obstacle = not_writable([installation.extension_folder, where], "the same command")
+    carry_out(steps, obstacle, "the files are in place; when the server runs: CREATE EXTENSION dbext CASCADE", dry_run=dry_run)
 
 
 def matching_python(embedded: probe.EmbeddedPython) -> Path:
@@ -102,25 +102,31 @@ def _require_this_machine(server: probe.Server) -> None:
         raise NotSupported(f"{server.extension_folder} is not on this machine", hint="Run dbext install on the machine of the server.")
 
 
-def _command_line(target: Target) -> str:
-    """Return this very command, to be run with more rights (a password stays out of it)."""
+def _command_line(target: Target, command: str, *options: str) -> str:
+    """Return a command of ours for the same database, as one would type it (a password stays out of it)."""
     script = package_folder().parent / "bin" / "dbext"
     program = script if script.exists() else Path(sys.executable).parent / "dbext"
-    command = [str(program), "install", "--dsn", probe.without_password(target.dsn)]
-    if target.second_session != target.server.own_session:
-        command += ["--second-session", probe.without_password(target.second_session)]
-    return shlex.join([*command, *(["--folder", str(target.folder)] if target.folder.parent != DEFAULT_PARENT else [])])
+    account = probe.other_account(target.dsn) if command != "install" else None
+    switch = ["sudo", "-u", account] if account else []
+    return shlex.join([*switch, str(program), command, "--dsn", probe.without_password(target.dsn), *options])
 
 
-def steps_for(target: Target) -> list[Step]:
-    """Return the steps that are still needed, in order; the checks always are. Refuse early if files are needed but cannot be written."""
+def _install_options(target: Target) -> list[str]:
+    own = target.second_session == target.server.own_session
+    return [
+        *([] if own else ["--second-session", probe.without_password(target.second_session)]),
+        *(["--folder", str(target.folder)] if target.folder.parent != DEFAULT_PARENT else []),
+    ]
+
+
+def steps_for(target: Target) -> tuple[list[Step], list[Path]]:
+    """Return the steps that are still needed, in order (the checks always are), and the folders that they write."""
     packages = package_steps(target.python, target.folder, target.site)
     script = script_steps(target.server.extension_folder, target.site, target.second_session)
-    needed = [*([target.folder] if packages else []), *([target.server.extension_folder] if script else [])]
-    require_writable(needed, _command_line(target))
+    folders = [*([target.folder] if packages else []), *([target.server.extension_folder] if script else [])]
     check = Step("import the packages in a throw-away backend", lambda: probe.check_imports(target.dsn, str(target.site)))
     load = Step("load dbext in a new session", lambda: _execute(target.dsn, "SELECT dbext_private.boot()"))
-    return [*packages, check, *script, *_database_steps(target), load]
+    return [*packages, check, *script, *_database_steps(target), load], folders
 
 
 def _database_steps(target: Target) -> list[Step]:

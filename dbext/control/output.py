@@ -39,9 +39,18 @@ def _write_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> N
         is_number = any(isinstance(row[column], int | float | Decimal) for row in rows)
         table.add_column(column, justify="right" if is_number else "left")
     for row in rows:
-        table.add_row(*(text(row[column]) for column in columns))
+        table.add_row(*(_short(row[column]) for column in columns))
     console = Console(file=sys.stdout, markup=False, highlight=False, width=None if sys.stdout.isatty() else FILE_WIDTH)
     console.print(table)
+
+
+def _short(value: Any) -> str:
+    """Return a value for a table: six digits of a float are enough, and objects need no punctuation."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_short(one)}" for name, one in value.items())
+    return text(value)
 
 
 def _write_json(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:

@@ -61,6 +61,11 @@ class Installation:
         return (self.extension_folder / "dblink.control").exists()
 
     @property
+    def missing(self) -> str:
+        """The extensions that this server lacks, in words."""
+        return " and ".join(name for name, here in (("plpython3u", self.has_plpython), ("dblink", self.has_dblink)) if not here)
+
+    @property
     def is_usable(self) -> bool:
         """Whether a private cluster with dbext can be made from it."""
         return self.has_server and self.has_plpython and self.has_dblink
@@ -105,10 +110,12 @@ def usable_installation() -> Installation:
     for one in found:
         if one.is_usable:
             return one
-    raise NotSupported(what_is_here(found), hint=HOW_TO_INSTALL)
+    raise NotSupported(what_is_here(found, chosen), hint=HOW_TO_INSTALL)
 
 
-def what_is_here(found: list[Installation]) -> str:
-    """Say why none of the installations found can be used."""
-    majors = ", ".join(str(one.major) for one in found if one.has_server)
-    return f"PostgreSQL {majors} is here without plpython3u or dblink" if majors else "no PostgreSQL 14 to 18 server was found"
+def what_is_here(found: list[Installation], chosen: str | None = None) -> str:
+    """Say why none of the installations found, or the one that PG_CONFIG chose, can be used."""
+    servers = [one for one in found if one.has_server]
+    if servers:
+        return "; ".join(f"PostgreSQL {one.major} is here without {one.missing}" for one in servers)
+    return "no PostgreSQL 14 to 18 server was found" + (f" with PG_CONFIG={chosen}" if chosen else "")

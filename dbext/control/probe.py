@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,6 +92,16 @@ def connect_as_administrator(dsn: str) -> psycopg.Connection:
         return connect(dsn)
     finally:
         os.seteuid(0)
+
+
+def other_account(dsn: str) -> str | None:
+    """Return the account in whose place root connects to that server, None if whoever runs this connects as himself."""
+    try:
+        connect(dsn).close()
+    except CannotConnect:
+        owner = _socket_owner(dsn)
+        return None if owner is None else pwd.getpwuid(owner).pw_name
+    return None
 
 
 def _socket_owner(dsn: str) -> int | None:

@@ -28,13 +28,18 @@ class Step:
     action: Callable[[], object]
 
 
-def carry_out(steps: Sequence[Step], *, dry_run: bool) -> None:
-    """Print each step and do it, or only print what would be done."""
+def carry_out(steps: Sequence[Step], obstacle: NotPermitted | None, done: str, *, dry_run: bool) -> None:
+    """Print each step and do it, or only print what would be done; an obstacle ends it before the first step, or is remarked on."""
+    if obstacle and not dry_run:
+        raise obstacle
     with readable_umask():
         for one in steps:
             step(("would do: " if dry_run else "") + one.text)
             if not dry_run:
                 one.action()
+    step("dry run: nothing was changed" if dry_run else done)
+    if obstacle:
+        step(f"{obstacle.message}. {obstacle.hint}")
 
 
 def default_folder(version: tuple[int, int]) -> Path:
@@ -47,12 +52,13 @@ def site_packages(folder: Path, version: tuple[int, int]) -> Path:
     return folder / "lib" / f"python{version[0]}.{version[1]}" / "site-packages"
 
 
-def require_writable(folders: Sequence[Path], command: str) -> None:
-    """Refuse early, with the command that would work, if one of the folders cannot be made or written."""
+def not_writable(folders: Sequence[Path], command: str) -> NotPermitted | None:
+    """Return the refusal, with the command that would work, if one of the folders cannot be made or written."""
     for folder in folders:
         nearest = next(one for one in (folder, *folder.parents) if one.exists())
         if not os.access(nearest, os.W_OK | os.X_OK):
-            raise NotPermitted(f"{nearest} cannot be written by this user", hint=f"Run: sudo {command}")
+            return NotPermitted(f"{nearest} cannot be written by this user", hint=f"Run: sudo {command}")
+    return None
 
 
 def script_steps(extension_folder: Path, site: Path, second_session: str) -> list[Step]:

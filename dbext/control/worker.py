@@ -85,7 +85,11 @@ class Worker:
 
     def _serve(self, connection: psycopg.Connection) -> None:
         """Wait for the lead, then publish time and again; returns when stopping, raises when the connection is lost."""
+        stands_by = False
         while not self._stopping.is_set() and not self._lead(connection):
+            if not stands_by:
+                log.info("another worker leads this database; this one stands by")
+            stands_by = True
             self._stopping.wait(STANDBY_WAIT)
         while not self._stopping.is_set():
             done = self._publish(connection)

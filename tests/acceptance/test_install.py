@@ -96,6 +96,12 @@ def test_who_may_not_write_is_told_the_command_that_would(target):
     assert "hint: Run: sudo " in done.stderr
     assert "bin/dbext install --dsn" in done.stderr
     assert "hush" not in done.stderr
+    shown = install_as_another(target, "--dry-run")
+    assert shown.returncode == 0, shown.stderr
+    assert len([line for line in shown.stderr.splitlines() if "would do" in line]) == 8
+    assert shown.stderr.splitlines()[-1].startswith("==> ")
+    assert "cannot be written" in shown.stderr.splitlines()[-1]
+    assert "hush" not in shown.stderr
 
 
 @pytest.mark.slow
@@ -104,6 +110,8 @@ def test_install_repair_and_move(dbext, target):
     options = ("install", "--dsn", target.dsn(), "--folder", str(packages))
     first = dbext(*options)
     assert first.returncode == 0, first.stderr
+    assert "or run: " in first.stderr
+    assert "bin/dbext status --dsn" in first.stderr
     assert target.value("SELECT extversion FROM pg_extension WHERE extname = 'dbext'") == "0.1.0"
     use(target)
     again = dbext(*options)

@@ -55,6 +55,13 @@ def test_tables_are_not_folded_in_files(capsys):
     assert "[red]" in out
 
 
+def test_tables_round_and_write_objects_as_words(capsys):
+    output.write([{"error": 12.345678901234, "by_type": {"local": 0.1234567891, "imported": 1}}], ["error", "by_type"], Format.TABLE)
+    out = capsys.readouterr().out
+    assert "12.3457 " in out
+    assert "local 0.123457, imported 1" in out
+
+
 @pytest.mark.parametrize(("form", "expected"), [(Format.JSON, "[]\n"), (Format.CSV, "a,b\n")])
 def test_no_rows_are_still_a_result(capsys, form, expected):
     output.write([], ["a", "b"], form)
