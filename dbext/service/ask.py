@@ -104,8 +104,10 @@ def _require_shape(first: int | None, last: int, measure: Measure) -> None:
 def _require_sealed(session: Session, table: TrackedTable, last: int) -> None:
     if last > table.sealed_tick:
         wanted, sealed = (moments.shown(session, table, boundary) for boundary in (last, table.sealed_tick))
+        is_over = last <= moments.present_boundary(session, table)
         raise WindowNotSealed(
-            f"the window ends at {wanted}, but table {table.shown_name} is sealed up to {sealed} only", hint="CALL dp_publish() seals."
+            f"the window ends at {wanted}, but table {table.shown_name} is sealed up to {sealed} only",
+            hint="CALL dp_publish() seals." if is_over else "That moment is still to come; after it CALL dp_publish() seals.",
         )
 
 

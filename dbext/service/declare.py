@@ -26,6 +26,13 @@ from dbext.service.grouping import columns_to_json, group_columns, groups_to_jso
 from dbext.service.numbers import plain, require_noise_fits, rounded_down
 
 MAX_NAME_BYTES = 48
+#: Kinds of plans as analysts are told of them.
+KINDS = {
+    "disjoint": "windows that do not overlap",
+    "sliding": "windows that overlap",
+    "running_total": "a running total",
+    "once": "one window",
+}
 _NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 
 
@@ -78,9 +85,9 @@ def _planned(session: Session, drafted: Draft, budget: Budget) -> tuple[tuple[Ca
 
 
 def _said(name: str, made: Plan, budget: Budget, asked: str, left: str) -> str:
-    notes = "".join(f"; note: {note}" for note in made.notes)
+    notes = "".join(f"\nnote: {note}" for note in made.notes)
     return (
-        f"release dp_release.{name}: {made.kind} of {made.measure.value}, mechanism {made.mechanism.name}; "
+        f"release dp_release.{name}: {KINDS[made.kind]}, measure {made.measure.value}, mechanism {made.mechanism.name}; "
         f'reserves epsilon {asked} of budget "{budget.name}", {left} left{notes}'
     )
 

@@ -249,19 +249,28 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS 
 $$;
 COMMENT ON FUNCTION dbext_private.note_release_error(integer, text) IS 'Note the SQLSTATE of a failed publication, and nothing else of it; returns the release''s name.';
 
+CREATE FUNCTION dbext_private.failing(failure text, place text) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT failure || CASE WHEN failure = 'DP099' AND place ~ '^in [a-z_]+/[a-z_]+\.py, line [0-9]+$' THEN ' ' || place ELSE '' END
+$$;
+COMMENT ON FUNCTION dbext_private.failing(text, text) IS
+    'An SQLSTATE as a warning shows it: of a fault of our own also the place in our code, which is all the detail that can hold no data.';
+
 CREATE PROCEDURE dp_publish()
 LANGUAGE plpgsql SECURITY INVOKER AS $$
 DECLARE
     target integer;
     more boolean;
     failure text;
+    place text;
 BEGIN
     FOREACH target IN ARRAY dbext_private.sealable_tables() LOOP
         LOOP
             BEGIN
                 more := (dbext_private.seal_table(target) OPERATOR(pg_catalog.->>) 'more')::pg_catalog.bool;
             EXCEPTION WHEN OTHERS THEN
-                RAISE WARNING 'table % could not be sealed (SQLSTATE %)', dbext_private.table_label(target), SQLSTATE;
+                GET STACKED DIAGNOSTICS place = PG_EXCEPTION_DETAIL;
+                RAISE WARNING 'table % could not be sealed (SQLSTATE %)', dbext_private.table_label(target), dbext_private.failing(SQLSTATE, place);
                 more := false;
             END;
             COMMIT;
@@ -273,17 +282,21 @@ BEGIN
             PERFORM dbext_private.draw_release(target);
             failure := NULL;
         EXCEPTION WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS place = PG_EXCEPTION_DETAIL;
             failure := SQLSTATE;
         END;
         COMMIT;
         BEGIN
             PERFORM dbext_private.publish_release(target);
         EXCEPTION WHEN OTHERS THEN
-            failure := coalesce(failure, SQLSTATE);
+            IF failure IS NULL THEN
+                GET STACKED DIAGNOSTICS place = PG_EXCEPTION_DETAIL;
+                failure := SQLSTATE;
+            END IF;
         END;
         IF failure IS NOT NULL THEN
             RAISE WARNING 'release % could not be published (SQLSTATE %): see dbext.release_status',
-                dbext_private.note_release_error(target, failure), failure;
+                dbext_private.note_release_error(target, failure), dbext_private.failing(failure, place);
         END IF;
         COMMIT;
     END LOOP;

@@ -81,7 +81,8 @@ GRANT EXECUTE ON FUNCTION
     dbext_private.table_label(integer),
     dbext_private.draw_release(integer),
     dbext_private.publish_release(integer),
-    dbext_private.note_release_error(integer, text)
+    dbext_private.note_release_error(integer, text),
+    dbext_private.failing(text, text)
     TO dbext_admin;
 GRANT EXECUTE ON PROCEDURE dp_publish() TO dbext_admin;
 

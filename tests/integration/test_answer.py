@@ -151,6 +151,13 @@ def test_windows_and_measures_that_make_no_question_are_refused(told):
     assert left(told) == 10
 
 
+def test_a_window_that_is_not_over_is_not_for_sealing(told):
+    sql = "SELECT dp_window_count('cases', '2020-01-01', %s::text, epsilon => 1)"
+    assert "HINT:  That moment is still to come" in refused(told.session, "DP030", sql, ["2020-01-05"])
+    told.day(4)
+    assert "HINT:  CALL dp_publish() seals." in refused(told.session, "DP030", sql, ["2020-01-05"])
+
+
 def test_predicates_outside_the_allow_list_are_refused(told):
     for predicate in (
         "mine(status)", "status::int = 1", "1 / id > 0", "id = (SELECT 1)", "random() < 1", "now() > reported", "generate_series(1, 2) = 1",

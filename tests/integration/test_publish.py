@@ -1,5 +1,7 @@
 """Publication: exact where noise is negligible, once where it is not, and never stopped by another release's failure."""
 
+import re
+
 import psycopg
 import pytest
 
@@ -156,6 +158,7 @@ def test_one_failing_release_does_not_stop_the_others(ready):
     ready.session.execute("ALTER TABLE dp_release.two RENAME TO hidden")
     ready.day(1)
     ready.publish(failures=["two"])
+    assert re.search(r"release two could not be published \(SQLSTATE DP099 in [a-z]+/[a-z_]+\.py, line \d+\)", ready.warnings[0])
     assert ready.database.fetch("SELECT release, published, status FROM dbext.release_status ORDER BY release") == [
         ("one", 1, "waiting"),
         ("three", 1, "waiting"),
