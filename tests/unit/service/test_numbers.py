@@ -29,8 +29,8 @@ def test_delta_outside_its_range_is_refused(text):
         delta_from(text)
 
 
-def test_delta_may_be_missing_or_tiny():
-    assert delta_from(None) == 0
+def test_delta_may_be_nothing_or_tiny():
+    assert delta_from("0") == 0
     assert delta_from("1e-40") == Decimal("1e-40")
 
 
