@@ -14,8 +14,12 @@ $$;
 COMMENT ON FUNCTION dbext_private.public_subject(integer) IS 'What is protected in a tracked table, for readers of views.';
 
 CREATE FUNCTION dbext_private.public_span(kind text, size bigint) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET intervalstyle = 'postgres' AS $$
-    SELECT CASE kind WHEN 'fixed' THEN (size * interval '1 microsecond')::text ELSE size || ' ' || kind || CASE size WHEN 1 THEN '' ELSE 's' END END
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('%s %s%s', u.number, u.word, CASE u.number WHEN 1 THEN '' ELSE 's' END)
+    FROM (SELECT size AS number, kind AS word WHERE kind <> 'fixed'
+        UNION ALL SELECT size / w.microseconds, w.word FROM (VALUES (3600000000, 'hour'), (60000000, 'minute'), (1000000, 'second')) AS w (microseconds, word)
+        WHERE kind = 'fixed' AND size % w.microseconds = 0) AS u
+    ORDER BY u.number LIMIT 1
 $$;
 COMMENT ON FUNCTION dbext_private.public_span(text, bigint) IS 'How long a tick lasts, in words.';
 

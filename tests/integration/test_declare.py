@@ -91,7 +91,9 @@ def test_ticks_of_hours_are_published_every_so_many_hours(ready):
     ready.publish()
     sql = "SELECT published, last_published, next_due - last_published FROM dbext.release_status WHERE release = 'visits'"
     assert [str(value) for value in ready.database.fetch(sql)[0]] == ["2", "2020-01-01 12:00:00+00:00", "3:00:00"]
-    assert ready.database.value("SELECT tick FROM dbext.tracked_table WHERE table_name = 'public.visits'") == "01:00:00"
+    assert ready.database.value("SELECT tick FROM dbext.tracked_table WHERE table_name = 'public.visits'") == "1 hour"
+    spans = ready.database.fetch("SELECT dbext_private.public_span('fixed', s::bigint * 1000000) FROM unnest(ARRAY[25200, 5400, 90]) AS s")
+    assert spans == [("7 hours",), ("90 minutes",), ("90 seconds",)]
 
 
 def test_what_the_plan_notes_is_said(ready):
