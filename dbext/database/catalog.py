@@ -115,9 +115,12 @@ def columns(session: Session, table_id: int, *, gone: bool = False) -> tuple[Col
     return tuple(_column(row) for row in session.fetch(SQL["columns"], table_id) if gone or not row["gone"])
 
 
-def stored_columns(session: Session, table_id: int) -> tuple[Column, ...]:
-    """Return the columns of the run-time tables in order of position, those included whose source column is gone (NULL since)."""
-    return tuple(_column(row) for row in session.fetch(SQL["columns"], table_id))
+def stored_columns(session: Session, table_id: int) -> tuple[tuple[Column, bool], ...]:
+    """Return the columns of the run-time tables in order of position, those included whose source column is gone (NULL since).
+
+    Each comes with whether IS DISTINCT FROM works for its type.
+    """
+    return tuple((_column(row), row["by_value"]) for row in session.fetch(SQL["columns"], table_id))
 
 
 def _column(row: dict[str, Any]) -> Column:

@@ -6,32 +6,30 @@ FROM dbext_private.tracked_table AS t JOIN dbext_private.seal_head AS h USING (t
 WHERE t.table_id = $1::integer
 
 -- name: by_relation
--- The number of the tracked table behind an OID or a name that regclass understands; names decide, OIDs change with a restore.
+-- The number of the tracked table behind an OID or a name that regclass understands; a new table of an old name is another table.
 SELECT c.oid::regclass::text AS name, t.table_id
-FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-LEFT JOIN dbext_private.tracked_table AS t ON t.schema_name = n.nspname AND t.table_name = c.relname
+FROM pg_class AS c LEFT JOIN dbext_private.tracked_table AS t ON t.relation = c.oid
 WHERE c.oid = to_regclass($1::text) OR c.oid = CASE WHEN $1::text ~ '^[0-9]{1,10}$' THEN $1::text::bigint END
 
 -- name: by_name
 -- Tracked tables of a name (in a schema, or in any) that the caller may read.
-SELECT t.table_id, format('%I.%I', t.schema_name, t.table_name) AS name
-FROM dbext_private.tracked_table AS t CROSS JOIN LATERAL (SELECT to_regclass(format('%I.%I', t.schema_name, t.table_name)) AS relation) AS r
-WHERE t.table_name = $2::text AND ($1::text IS NULL OR t.schema_name = $1::text)
-    AND coalesce(has_any_column_privilege(dbext_private.caller(), r.relation, 'SELECT'), false)
-    AND has_schema_privilege(dbext_private.caller(), t.schema_name, 'USAGE')
+SELECT t.table_id, format('%I.%I', n.nspname, c.relname) AS name
+FROM dbext_private.tracked_table AS t JOIN pg_class AS c ON c.oid = t.relation JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relname = $2::text AND ($1::text IS NULL OR n.nspname = $1::text)
+    AND has_any_column_privilege(dbext_private.caller(), c.oid, 'SELECT')
+    AND has_schema_privilege(dbext_private.caller(), n.oid, 'USAGE')
 ORDER BY t.table_id
 
 -- name: columns
 -- Tracked columns with what the compiler must know of their types: kind, enum labels, and the operators of the default btree class.
-SELECT c.column_name, c.position, c.type_name, c.is_unit, c.gone, y.typcategory AS category, y.typtype = 'e' AS is_enum,
+SELECT c.column_name, c.position, format_type(y.oid, -1) AS type_name, c.is_unit, c.gone, y.typcategory AS category, y.typtype = 'e' AS is_enum,
        format('%I.%I', s.nspname, y.typname) AS literal_type, coalesce(k.collisdeterministic, true) AS deterministic,
        (SELECT coalesce(array_agg(e.enumlabel::text ORDER BY e.enumsortorder), '{}') FROM pg_enum AS e WHERE e.enumtypid = y.oid)::text[] AS labels,
        dbext_private.key_operator(y.oid) AS equal, dbext_private.btree_operator(y.oid, 1::smallint) AS less,
        dbext_private.compares_by_value(y.oid) AS by_value
-FROM dbext_private.tracked_column AS c JOIN pg_type AS y ON y.oid = to_regtype(c.type_name)
-JOIN pg_namespace AS s ON s.oid = y.typnamespace
-JOIN pg_attribute AS a ON a.attrelid = format('dbext_private.log_%s', c.table_id)::regclass
+FROM dbext_private.tracked_column AS c JOIN pg_attribute AS a ON a.attrelid = format('dbext_private.log_%s', c.table_id)::regclass
     AND a.attname = format(CASE WHEN c.is_unit THEN 'key_%s' ELSE 'new_%s' END, c.position)
+JOIN pg_type AS y ON y.oid = a.atttypid JOIN pg_namespace AS s ON s.oid = y.typnamespace
 LEFT JOIN pg_collation AS k ON k.oid = a.attcollation
 WHERE c.table_id = $1::integer
 ORDER BY c.position

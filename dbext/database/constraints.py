@@ -14,8 +14,12 @@ SQL = statements("constraints")
 
 
 def lock(session: Session, table_id: int) -> None:
-    """Wait for a running seal and keep others out until this transaction ends."""
+    """Wait for a running seal and keep others out until this transaction ends; keep the table with its budget as long.
+
+    What is priced afterwards is read in later statements, so that a budget set or spent meanwhile counts. A seal locks in the same order.
+    """
     session.fetch(SQL["lock"], table_id)
+    session.fetch(SQL["lock_table"], table_id)
 
 
 def add(session: Session, table_id: int, name: str, *, applies_to: tuple[object, str] | None, limits: Constraint, at_limit: str) -> None:

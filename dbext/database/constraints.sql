@@ -2,6 +2,10 @@
 -- Keep seals away: what entries are admitted under must not change in the middle of one.
 SELECT h.tick FROM dbext_private.seal_head AS h WHERE h.table_id = $1::integer FOR UPDATE
 
+-- name: lock_table
+-- Keep the table with its budget: whoever gives it another takes this lock, too.
+SELECT t.table_id FROM dbext_private.tracked_table AS t WHERE t.table_id = $1::integer FOR NO KEY UPDATE
+
 -- name: add
 -- Append an entry type; it is tried after those declared before it.
 INSERT INTO dbext_private.entry_type (table_id, type_no, name, applies_to, applies_to_text, max_mutations, active_within, at_limit,

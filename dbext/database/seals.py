@@ -6,8 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from dbext.database import catalog
-from dbext.database.seal_pass import ImageColumn, PassSql
+from dbext.database.seal_pass import PassSql
 from dbext.database.session import Session
 from dbext.database.statements import statements
 from dbext.errors import UnknownObject
@@ -88,12 +87,6 @@ def close(session: Session, table_id: int) -> Closing | None:
         snapshot=snapshot,
         unit_lost=before["unit_lost"],
     )
-
-
-def image_columns(session: Session, table_id: int) -> tuple[ImageColumn, ...]:
-    """Return all columns of the run-time tables, those included whose source column is gone."""
-    rows = session.fetch(catalog.SQL["columns"], table_id)
-    return tuple(ImageColumn(row["position"], row["is_unit"], row["equal"], row["by_value"]) for row in rows)
 
 
 def set_aside(session: Session, sql: PassSql, closing: Closing) -> bool:

@@ -10,7 +10,8 @@ WHERE h.table_id = $1::integer
 UPDATE dbext_private.seal_head AS h SET seal_no = h.seal_no + 1
 FROM dbext_private.tracked_table AS t WHERE h.table_id = $1::integer AND t.table_id = h.table_id
 RETURNING h.seal_no, h.tick, h.boundary::text AS boundary, h.snapshot::text AS snapshot, t.first_tick,
-    EXISTS (SELECT FROM dbext_private.tracked_column AS k WHERE k.table_id = h.table_id AND k.is_unit AND to_regtype(k.type_name) IS NULL) AS unit_lost
+    EXISTS (SELECT FROM dbext_private.tracked_column AS k WHERE k.table_id = h.table_id AND k.is_unit
+        AND k.position NOT IN (SELECT r.number FROM dbext_private.recorded_columns(h.table_id) AS r)) AS unit_lost
 
 -- name: snapshot
 -- The snapshot that closes the ticks: read in a statement after the lock, so that it sees whatever was committed before.

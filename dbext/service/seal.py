@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dbext.database import catalog, seals
 from dbext.database.catalog import StoredType
-from dbext.database.seal_pass import PassSql
+from dbext.database.seal_pass import ImageColumn, PassSql
 from dbext.database.session import Session
 from dbext.query.column import Column
 from dbext.query.predicate import Predicate
@@ -38,8 +38,10 @@ def _seal(session: Session, closing: seals.Closing) -> None:
 
 def _pass(session: Session, closing: seals.Closing) -> seals.Counts:
     types = catalog.entry_types(session, closing.table_id)
-    classify = classification(types, catalog.stored_columns(session, closing.table_id))
-    sql = PassSql(closing.table_id, seals.image_columns(session, closing.table_id))
+    stored = catalog.stored_columns(session, closing.table_id)
+    classify = classification(types, [column for column, _ in stored])
+    images = [ImageColumn(column.position, column.is_unit, column.operators.get("="), by_value) for column, by_value in stored]
+    sql = PassSql(closing.table_id, images)
     truncated = seals.set_aside(session, sql, closing)
     return seals.run_pass(session, sql.seal(types, classify, ticks=closing.ticks, truncated=truncated), closing)
 

@@ -42,12 +42,15 @@ CREATE TABLE dbext_private.tracked_table (
     tracked               boolean NOT NULL DEFAULT true,
     sealed_unconstrained  boolean NOT NULL DEFAULT false,
     tracked_at            timestamptz NOT NULL,
-    CONSTRAINT tracked_table_name_key UNIQUE (schema_name, table_name)
+    schema_facts          text
 );
+CREATE INDEX tracked_table_name ON dbext_private.tracked_table (schema_name, table_name);
 COMMENT ON TABLE dbext_private.tracked_table IS 'Tables whose mutations are captured, with their tick.';
-COMMENT ON COLUMN dbext_private.tracked_table.relation IS 'OID at the last dp_track; advisory, names decide';
+COMMENT ON COLUMN dbext_private.tracked_table.relation IS
+    'The table, by its OID; 0: dropped. Only in a restored database names decide, until dp_confirm_upgrade stores its OIDs';
 COMMENT ON COLUMN dbext_private.tracked_table.tick_size IS 'Days, months or (kind fixed) microseconds in one tick';
 COMMENT ON COLUMN dbext_private.tracked_table.first_tick IS 'Tick that holds the baseline';
+COMMENT ON COLUMN dbext_private.tracked_table.schema_facts IS 'Hash of what the catalogs said when the schema was last followed';
 COMMENT ON COLUMN dbext_private.tracked_table.sealed_unconstrained IS
     'Entries were admitted before any constraint existed: the accountant counts an unconstrained type';
 

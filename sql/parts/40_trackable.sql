@@ -184,6 +184,24 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.refuse_unusable_unit(oid, smallint[]) IS 'Refuses a privacy unit that no usable unique index enforces.';
 
+CREATE FUNCTION dbext_private.refuse_too_wide(relation oid, unit smallint[], numbers smallint[]) RETURNS void
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    widest integer;
+    columns integer;
+BEGIN
+    -- A value of varying length is moved out of its row from 24 bytes on; the other figures are columns of our own, row header and NULL bits.
+    SELECT sum((CASE WHEN y.typlen > 0 THEN y.typlen + 7 & -8 ELSE 24 END) * CASE WHEN a.attnum = ANY (unit) THEN 1 ELSE 2 END) + 48 + 32 + count(*) / 4,
+        count(*) INTO widest, columns
+    FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = a.atttypid WHERE a.attrelid = relation AND a.attnum = ANY (unit || numbers);
+    IF columns > 500 OR widest > current_setting('block_size')::integer - 32 THEN
+        PERFORM dbext_private.refuse(format('table %s is too wide: a mutation''s images before and after must fit one row of the changelog', relation::regclass),
+            'Record only what statistics are about: dp_track(..., columns => ''{column, column}'').');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_too_wide(oid, smallint[], smallint[]) IS
+    'Refuses tables of which some mutation could not be recorded or sealed: two images of every column in one row, and never more than 500 columns.';
+
 CREATE FUNCTION dbext_private.refuse_unreachable_types(relation oid, numbers smallint[]) RETURNS void
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

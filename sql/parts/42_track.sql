@@ -21,6 +21,18 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION dbext_private.triggers_in_place(integer, oid) IS 'The events whose capture trigger exists on a relation and is enabled.';
 
+CREATE FUNCTION dbext_private.require_lock(relation oid) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database AND d.datname = current_database()
+        WHERE l.locktype = 'relation' AND l.relation = require_lock.relation AND l.pid = pg_backend_pid() AND l.mode = 'ShareRowExclusiveLock' AND l.granted) THEN
+        PERFORM dbext_private.refuse(format('table %s was renamed or replaced meanwhile', relation::regclass), 'Try again.', 'DP031');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.require_lock(oid) IS
+    'Refuses unless this transaction has locked this very relation: from then on nobody else can rename, replace or write it.';
+
 CREATE FUNCTION dbext_private.run_time_columns(table_id integer, prefixes text[], unit boolean) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(string_agg(format(', %s_%s %s%s', prefix, c.position, c.type_name, collation_clause.sql), '' ORDER BY place, c.position), '')
@@ -82,7 +94,8 @@ COMMENT ON FUNCTION dbext_private.trackable_columns(oid, text[]) IS 'Attribute n
 
 CREATE FUNCTION dbext_private.begin_tracking(
     relation oid, tick interval, time_zone text, unit text[], columns text[], owner_name name) RETURNS integer
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET default_tablespace = '' SET default_table_access_method = heap AS $$
 DECLARE
     unit_numbers smallint[];
     column_numbers smallint[];
@@ -92,14 +105,21 @@ DECLARE
     event text;
 BEGIN
     PERFORM dbext_private.require_table_owner(relation, owner_name);
+    PERFORM dbext_private.require_lock(relation);
     PERFORM dbext_private.refuse_untrackable(relation);
     unit_numbers := dbext_private.unit_columns(relation, unit);
     column_numbers := dbext_private.trackable_columns(relation, columns);
     PERFORM dbext_private.refuse_unusable_unit(relation, unit_numbers);
     PERFORM dbext_private.refuse_unreachable_types(relation, unit_numbers || column_numbers);
+    PERFORM dbext_private.refuse_too_wide(relation, unit_numbers, column_numbers);
     PERFORM dbext_private.remember_cluster();
-    SELECT t.* INTO known FROM dbext_private.tracked_table AS t JOIN pg_namespace AS n ON n.nspname = t.schema_name
-    JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.table_name WHERE c.oid = begin_tracking.relation;
+    -- The same table is the same OID, whatever it is called now. A new table of the name of one that was dropped takes its place.
+    PERFORM dbext_private.follow_schema(t.table_id) FROM dbext_private.tracked_table AS t JOIN pg_class AS c ON c.oid IN (begin_tracking.relation, t.relation)
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.oid = begin_tracking.relation AND (t.relation = c.oid OR t.relation <> 0 AND (t.schema_name, t.table_name) = (n.nspname, c.relname));
+    SELECT t.* INTO known FROM dbext_private.tracked_table AS t CROSS JOIN pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.oid = begin_tracking.relation AND (t.relation = c.oid OR t.relation = 0 AND (t.schema_name, t.table_name) = (n.nspname, c.relname))
+    ORDER BY t.relation DESC, t.table_id DESC LIMIT 1;
     IF FOUND THEN
         table_number := dbext_private.resume_tracking(known, relation, tick, time_zone, unit_numbers,
             CASE WHEN columns IS NOT NULL THEN column_numbers END);
@@ -141,18 +161,21 @@ END $$;
 COMMENT ON FUNCTION dbext_private.start_tracking(oid, interval, text, smallint[], smallint[]) IS 'Catalog rows and run-time tables of a table tracked for the first time.';
 
 CREATE FUNCTION dbext_private.columns_there(table_id integer, relation oid)
-RETURNS TABLE (column_name text, type_name text, is_unit boolean, number smallint)
+RETURNS TABLE (column_name text, is_unit boolean, number smallint)
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT c.column_name, c.type_name, c.is_unit, a.attnum
+    SELECT c.column_name, c.is_unit, a.attnum
     FROM dbext_private.tracked_column AS c JOIN pg_attribute AS a ON a.attrelid = columns_there.relation AND a.attname = c.column_name
-    WHERE c.table_id = columns_there.table_id AND NOT a.attisdropped AND format_type(dbext_private.base_type(a.atttypid), -1) = c.type_name
+    JOIN dbext_private.recorded_columns(columns_there.table_id) AS r ON r.number = c.position
+        AND r.type_id = dbext_private.base_type(a.atttypid) AND (r.collation_id = a.attcollation OR NOT c.is_unit)
+    WHERE c.table_id = columns_there.table_id AND NOT a.attisdropped
 $$;
-COMMENT ON FUNCTION dbext_private.columns_there(integer, oid) IS 'Columns tracked before that a relation has, by name and with the same type.';
+COMMENT ON FUNCTION dbext_private.columns_there(integer, oid) IS
+    'Columns tracked before that a relation has, by name and with the same type; of the unit with the same collation, too.';
 
 CREATE FUNCTION dbext_private.note_lost_column(lost dbext_private.tracked_column) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
     SELECT dbext_private.note_schema_event(lost.table_id, 'column', format('column "%s" was dropped or given another type%s', lost.column_name,
-        CASE WHEN lost.is_unit THEN '; it identified entries, so nothing is captured any more' ELSE '; it reads as NULL since' END))
+        CASE WHEN lost.is_unit THEN ' or collation; it identified entries, so nothing is captured any more' ELSE '; it reads as NULL since' END))
 $$;
 COMMENT ON FUNCTION dbext_private.note_lost_column(dbext_private.tracked_column) IS 'Marks a table whose tracked column is gone.';
 
@@ -161,23 +184,24 @@ CREATE FUNCTION dbext_private.resume_tracking(
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     parts record := dbext_private.tick_kind_and_size(tick);
+    there smallint[] := ARRAY(SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k ORDER BY k.number);
+    unit_there smallint[] := ARRAY(SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k WHERE k.is_unit ORDER BY k.number);
 BEGIN
-    IF known.tracked AND cardinality(dbext_private.triggers_in_place(known.table_id, relation)) = 4 THEN
+    IF known.tracked AND cardinality(dbext_private.triggers_in_place(known.table_id, relation)) = 4
+        AND NOT EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = known.table_id AND e.through_tick IS NULL) THEN
         PERFORM dbext_private.refuse(format('table %s is tracked already', relation::regclass), NULL, 'DP004');
     END IF;
     IF (parts.kind, parts.size, dbext_private.zone_name(zone)) IS DISTINCT FROM (known.tick_kind, known.tick_size, known.time_zone)
-        OR EXISTS (
-            SELECT FROM (SELECT k.column_name AS name, k.type_name, k.is_unit FROM dbext_private.columns_there(known.table_id, relation) AS k
-                UNION SELECT c.column_name, c.type_name, true FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id AND c.is_unit) AS before
-            FULL JOIN (SELECT a.attname::text AS name, format_type(dbext_private.base_type(a.atttypid), -1) AS type_name, a.attnum = ANY (unit_numbers) AS is_unit
-                FROM pg_attribute AS a WHERE a.attrelid = relation
-                    AND a.attnum = ANY (unit_numbers || coalesce(column_numbers, ARRAY(SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k)))) AS present
-                USING (name, type_name, is_unit)
-            WHERE before IS NULL OR present IS NULL) THEN
+        OR unit_there <> ARRAY(SELECT u FROM unnest(unit_numbers) AS u ORDER BY u)
+        OR cardinality(unit_there) <> (SELECT count(*) FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id AND c.is_unit)
+        OR there <> ARRAY(SELECT DISTINCT u FROM unnest(unit_numbers || column_numbers) AS u WHERE column_numbers IS NOT NULL ORDER BY u)
+            AND column_numbers IS NOT NULL THEN
         PERFORM dbext_private.refuse(format('table %s was tracked before with another tick, time zone, unit or columns', relation::regclass),
-            'Its ledger and the entries already admitted depend on them: use the same arguments.');
+            'Its ledger and the entries already admitted depend on them: use the same arguments, and the unit''s type and collation of before.');
     END IF;
-    UPDATE dbext_private.tracked_table AS t SET relation = resume_tracking.relation, tracked = false WHERE t.table_id = known.table_id;
+    UPDATE dbext_private.tracked_table AS t SET relation = resume_tracking.relation, tracked = false, schema_name = n.nspname, table_name = c.relname
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.oid = resume_tracking.relation AND t.table_id = known.table_id;
     UPDATE dbext_private.tracked_column AS c SET attribute_number = coalesce(k.number, c.attribute_number), gone = k.number IS NULL
     FROM dbext_private.tracked_column AS one LEFT JOIN dbext_private.columns_there(known.table_id, resume_tracking.relation) AS k USING (column_name)
     WHERE c.table_id = known.table_id AND one.table_id = c.table_id AND one.position = c.position;
@@ -202,26 +226,48 @@ COMMENT ON FUNCTION dbext_private.empty_log(integer) IS
     'Starts the log of a resumed table with a T marker: with the baseline behind it, settled to current image is one ordinary mutation per changed entry.';
 
 CREATE FUNCTION dbext_private.baseline_statement(table_id integer) RETURNS text
-LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid%s%s) SELECT ''B'', $1, pg_current_xact_id()%s%s FROM ONLY %I.%I AS n',
-        t.table_id, c.keys, c.news, c.new_keys, c.new_values, t.schema_name, t.table_name)
+LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
+    -- TABLESAMPLE, of all rows, because nothing that could run someone's code has it: the schema may be renamed and a view put in its place.
+    SELECT format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid%s%s) SELECT ''B'', $1, pg_current_xact_id()%s%s '
+        'FROM ONLY %I.%I AS n TABLESAMPLE pg_catalog.system (100) WHERE n.tableoid OPERATOR(pg_catalog.=) %s',
+        t.table_id, c.keys, c.news, c.new_keys, c.new_values, t.schema_name, t.table_name, t.relation)
     FROM dbext_private.tracked_table AS t CROSS JOIN LATERAL dbext_private.capture_columns(t.table_id) AS c
     WHERE t.table_id = baseline_statement.table_id
 $$;
 COMMENT ON FUNCTION dbext_private.baseline_statement(integer) IS 'The INSERT by which the table''s owner records the rows that exist; $1 is the time of tracking.';
 
-CREATE FUNCTION dbext_private.finish_tracking(table_id integer, owner_name name) RETURNS text
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION dbext_private.take_back_rights(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    relation_id oid;
-    event text;
+    granted record;
 BEGIN
-    SELECT t.relation INTO relation_id FROM dbext_private.tracked_table AS t WHERE t.table_id = finish_tracking.table_id;
-    PERFORM dbext_private.require_table_owner(relation_id, owner_name);
-    EXECUTE format('REVOKE ALL ON dbext_private.log_%s FROM %I', table_id, owner_name);
-    FOREACH event IN ARRAY ARRAY['insert', 'update', 'delete', 'truncate'] LOOP
-        EXECUTE format('REVOKE ALL ON FUNCTION %s() FROM %I', dbext_private.capture_name(table_id, event), owner_name);
+    FOR granted IN
+        SELECT DISTINCT format('TABLE dbext_private.%I', c.relname) AS name, a.grantee FROM pg_class AS c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+        WHERE c.oid = to_regclass(format('dbext_private.log_%s', table_id)) AND a.grantee <> c.relowner
+        UNION
+        SELECT format('FUNCTION %s', p.oid::regprocedure), a.grantee FROM pg_proc AS p CROSS JOIN LATERAL aclexplode(p.proacl) AS a
+        WHERE p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ ('^capture_[a-z]+_' || table_id || '$') AND a.grantee <> p.proowner
+    LOOP
+        EXECUTE format('REVOKE ALL ON %s FROM %s', granted.name, CASE WHEN granted.grantee = 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END);
     END LOOP;
+END $$;
+COMMENT ON FUNCTION dbext_private.take_back_rights(integer) IS 'Takes back what begin_tracking granted, from whoever has it.';
+
+CREATE FUNCTION dbext_private.finish_tracking(table_id integer, owner_name name) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
+DECLARE
+    known dbext_private.tracked_table;
+BEGIN
+    SELECT t.* INTO known FROM dbext_private.tracked_table AS t WHERE t.table_id = finish_tracking.table_id;
+    PERFORM dbext_private.require_table_owner(known.relation, owner_name);
+    PERFORM dbext_private.require_lock(known.relation);
+    -- Renaming a schema waits for no lock.
+    IF cardinality(dbext_private.triggers_in_place(table_id, known.relation)) <> 4
+        OR NOT EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            WHERE c.oid = known.relation AND (n.nspname, c.relname) = (known.schema_name, known.table_name)) THEN
+        PERFORM dbext_private.refuse(format('table %s was renamed or replaced meanwhile', known.relation::regclass), 'Try again.', 'DP031');
+    END IF;
+    PERFORM dbext_private.take_back_rights(table_id);
     UPDATE dbext_private.tracked_table AS t SET tracked = true WHERE t.table_id = finish_tracking.table_id;
     RETURN (SELECT format('Protected: %s. Every mutation is recorded from now on; a tick is %s %s in time zone %s.', dbext_private.protected_subject(t.table_id),
         CASE t.tick_kind WHEN 'fixed' THEN t.tick_size / 1000000 ELSE t.tick_size END,
@@ -240,13 +286,14 @@ COMMENT ON FUNCTION dbext_private.protected_subject(integer) IS 'What is protect
 
 CREATE FUNCTION dp_track(tbl regclass, tick interval DEFAULT '1 day', time_zone text DEFAULT 'UTC', unit text[] DEFAULT NULL, columns text[] DEFAULT NULL)
 RETURNS text LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET row_security = off SET client_min_messages = warning AS $$
+SET search_path = pg_catalog, pg_temp SET row_security = off SET client_min_messages = warning SET quote_all_identifiers = off AS $$
 DECLARE
     table_number integer;
     event record;
 BEGIN
     PERFORM dbext_private.refuse_tracking_here(tbl, current_user);
     -- Writers wait from here on, and a transaction that began earlier and writes later is captured by the triggers.
+    -- The name is looked up once more here, and what has it by then gets the lock: begin_tracking refuses unless that is this table.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE', tbl);
     table_number := dbext_private.begin_tracking(tbl, tick, time_zone, unit, columns, current_user);
     EXECUTE dbext_private.baseline_statement(table_number) USING dbext_private.effective_now();
@@ -285,8 +332,8 @@ DECLARE
     known dbext_private.tracked_table;
 BEGIN
     PERFORM dbext_private.require_table_owner(relation, owner_name);
-    UPDATE dbext_private.tracked_table AS t SET tracked = false FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.oid = end_tracking.relation AND t.schema_name = n.nspname AND t.table_name = c.relname AND t.tracked RETURNING t.* INTO known;
+    PERFORM dbext_private.require_lock(relation);
+    UPDATE dbext_private.tracked_table AS t SET tracked = false WHERE t.relation = end_tracking.relation AND t.tracked RETURNING t.* INTO known;
     IF NOT FOUND THEN
         PERFORM dbext_private.refuse(format('table %s is not tracked', end_tracking.relation::regclass), NULL, 'DP002');
     END IF;
@@ -312,7 +359,7 @@ END $$;
 COMMENT ON FUNCTION dbext_private.drop_capture(oid, name) IS 'Drops the capture functions of a table whose triggers are gone.';
 
 CREATE FUNCTION dp_untrack(tbl regclass) RETURNS text LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp SET client_min_messages = warning AS $$
+SET search_path = pg_catalog, pg_temp SET client_min_messages = warning SET quote_all_identifiers = off AS $$
 DECLARE
     subject text;
     event text;

@@ -33,11 +33,12 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
     CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM pg_trigger AS g JOIN pg_proc AS p ON p.oid = g.tgfoid
         WHERE g.tgrelid = c.oid AND p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ ('^capture_[a-z]+_' || t.table_id || '$'))) AS captured (here)
-    WHERE t.table_id = locate.table_id AND (captured.here AND c.oid = t.relation OR (n.nspname, c.relname) = (t.schema_name, t.table_name))
-    ORDER BY captured.here AND c.oid = t.relation DESC LIMIT 1
+    WHERE t.table_id = locate.table_id
+        AND (c.oid = t.relation)::integer + captured.here::integer + ((n.nspname, c.relname) = (t.schema_name, t.table_name))::integer >= 2
+    ORDER BY captured.here DESC, c.oid = t.relation DESC LIMIT 1
 $$;
 COMMENT ON FUNCTION dbext_private.locate(integer) IS
-    'The relation of a tracked table: the one of its OID if our triggers are on it (renamed), else the one of its name (restored). NULL: dropped.';
+    'The relation of a tracked table, known by two of three: its OID, our triggers on it, its name (renamed; restored; without triggers). NULL: dropped. A new table of the old name is another table.';
 
 CREATE FUNCTION dbext_private.follow_names(table_id integer, located oid) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -57,23 +58,45 @@ END $$;
 COMMENT ON FUNCTION dbext_private.follow_names(integer, oid) IS
     'While the OID is the known one, it decides and names follow; in a restored database names decide and numbers follow.';
 
+CREATE FUNCTION dbext_private.recorded_columns(table_id integer) RETURNS TABLE (number integer, type_id oid, collation_id oid)
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT k.position, a.atttypid, a.attcollation FROM dbext_private.tracked_column AS k JOIN pg_attribute AS a
+        ON a.attrelid = to_regclass(format('dbext_private.log_%s', k.table_id))
+        AND a.attname = format(CASE WHEN k.is_unit THEN 'key_%s' ELSE 'new_%s' END, k.position) AND NOT a.attisdropped
+    WHERE k.table_id = recorded_columns.table_id;
+END $$;
+COMMENT ON FUNCTION dbext_private.recorded_columns(integer) IS
+    'Type and collation in which the log records each tracked column, by position: those of the column when the table was first tracked.';
+
 CREATE FUNCTION dbext_private.follow_columns(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     lost dbext_private.tracked_column;
 BEGIN
+    -- Types and collations are compared with those of the log by OID: no setting and no renaming makes a difference.
     FOR lost IN
         UPDATE dbext_private.tracked_column AS k SET gone = true FROM dbext_private.tracked_table AS t
         WHERE t.table_id = follow_columns.table_id AND k.table_id = t.table_id AND NOT k.gone AND NOT EXISTS (
-            SELECT FROM pg_attribute AS a WHERE a.attrelid = t.relation AND a.attnum = k.attribute_number AND NOT a.attisdropped
-                AND format_type(dbext_private.base_type(a.atttypid), -1) = k.type_name)
+            SELECT FROM pg_attribute AS a JOIN dbext_private.recorded_columns(follow_columns.table_id) AS r
+                ON r.type_id = dbext_private.base_type(a.atttypid) AND (r.collation_id = a.attcollation OR NOT k.is_unit)
+            WHERE a.attrelid = t.relation AND a.attnum = k.attribute_number AND NOT a.attisdropped AND r.number = k.position)
         RETURNING k.*
     LOOP
         PERFORM dbext_private.note_lost_column(lost);
     END LOOP;
+    PERFORM dbext_private.note_schema_event(k.table_id, 'column',
+        format('column "%s" was given another collation; what is recorded of it compares as before', k.column_name))
+    FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS k USING (table_id)
+    JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = k.attribute_number
+    JOIN dbext_private.recorded_columns(follow_columns.table_id) AS r ON r.number = k.position
+    WHERE t.table_id = follow_columns.table_id AND NOT k.gone AND NOT k.is_unit AND r.collation_id <> a.attcollation;
+    UPDATE dbext_private.tracked_column AS k SET type_name = format_type(r.type_id, -1) FROM dbext_private.recorded_columns(follow_columns.table_id) AS r
+    WHERE k.table_id = follow_columns.table_id AND k.position = r.number AND k.type_name <> format_type(r.type_id, -1);
     -- DROP TYPE ... CASCADE took the columns of the run-time tables along: such a column is forgotten, its number is not used again.
     DELETE FROM dbext_private.tracked_column AS k
-    WHERE k.table_id = follow_columns.table_id AND k.gone AND NOT k.is_unit AND to_regtype(k.type_name) IS NULL;
+    WHERE k.table_id = follow_columns.table_id AND k.gone AND NOT k.is_unit
+        AND k.position NOT IN (SELECT r.number FROM dbext_private.recorded_columns(follow_columns.table_id) AS r);
     PERFORM dbext_private.write_capture(table_id);
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_columns(integer) IS 'Notes tracked columns that are gone and makes the capture functions fit.';
@@ -100,21 +123,72 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_guards(integer, oid) IS 'Marks a table whose triggers, kind or unique key no longer guarantee that capture is whole.';
 
-CREATE FUNCTION dbext_private.follow_schema(table_id integer) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION dbext_private.schema_facts(table_id integer) RETURNS text
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    located oid := dbext_private.locate(table_id);
+    log_id oid := to_regclass(format('dbext_private.log_%s', table_id));
+    relation_id oid;
+    facts text[];
 BEGIN
-    IF NOT (SELECT t.tracked FROM dbext_private.tracked_table AS t WHERE t.table_id = follow_schema.table_id) THEN
+    SELECT t.relation, ARRAY[ROW(t.relation, t.schema_name, t.table_name)::text,
+        (SELECT string_agg(k::text, '' ORDER BY k.position) FROM dbext_private.tracked_column AS k WHERE k.table_id = t.table_id)]
+    INTO relation_id, facts FROM dbext_private.tracked_table AS t WHERE t.table_id = schema_facts.table_id;
+    facts := facts || ARRAY[
+        (SELECT string_agg(ROW(c.oid, n.nspname, c.relname, c.relkind, c.relpersistence, c.relispartition, CASE WHEN c.oid = log_id THEN c.relacl END)::text, '' ORDER BY c.oid)
+            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid IN (relation_id, log_id)),
+        (SELECT string_agg(ROW(a.attrelid, a.attnum, a.attname, a.atttypid, a.attcollation, a.attnotnull, a.attisdropped, y.typname, s.nspname)::text, ''
+                ORDER BY a.attrelid, a.attnum)
+            FROM pg_attribute AS a LEFT JOIN pg_type AS y ON y.oid = a.atttypid LEFT JOIN pg_namespace AS s ON s.oid = y.typnamespace
+            WHERE a.attrelid IN (relation_id, log_id) AND a.attnum > 0),
+        (SELECT string_agg(ROW(g.tgfoid, g.tgenabled)::text, '' ORDER BY g.oid) FROM pg_trigger AS g WHERE g.tgrelid = relation_id AND NOT g.tgisinternal),
+        (SELECT string_agg(ROW(i.indexrelid, i.indisunique, i.indimmediate, i.indisvalid, i.indisready, i.indislive, i.indisprimary, i.indnkeyatts,
+                i.indkey, i.indcollation, i.indclass, i.indpred IS NULL, i.indexprs IS NULL)::text, '' ORDER BY i.indexrelid)
+            FROM pg_index AS i WHERE i.indrelid = relation_id),
+        (SELECT string_agg(p.prosrc, '' ORDER BY p.proname)
+            FROM unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e JOIN pg_proc AS p ON p.proname = format('capture_%s_%s', e, table_id)
+            WHERE p.pronamespace = 'dbext_private'::regnamespace),
+        dbext_private.why_untrackable(relation_id)];
+    RETURN encode(sha256(convert_to(facts::text, getdatabaseencoding())), 'hex');
+END $$;
+COMMENT ON FUNCTION dbext_private.schema_facts(integer) IS
+    'One hash of all that following the schema depends on. While it stays the same there is nothing to follow, and a seal costs one look.';
+
+CREATE FUNCTION dbext_private.follow_untracked(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM dbext_private.follow_names(t.table_id, c.oid) FROM dbext_private.tracked_table AS t JOIN pg_class AS c ON c.oid = t.relation
+    WHERE t.table_id = follow_untracked.table_id;
+    IF NOT FOUND THEN
+        UPDATE dbext_private.tracked_table AS t SET relation = 0 WHERE t.table_id = follow_untracked.table_id AND t.relation <> 0;
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.follow_untracked(integer) IS
+    'Keeps the names of a table that is not tracked at present, so that dp_track knows it again whatever it is called by then.';
+
+CREATE FUNCTION dbext_private.follow_schema(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
+DECLARE
+    known record;
+    located oid;
+BEGIN
+    SELECT t.tracked, t.schema_facts INTO known FROM dbext_private.tracked_table AS t WHERE t.table_id = follow_schema.table_id;
+    IF NOT known.tracked THEN
+        PERFORM dbext_private.follow_untracked(table_id);
         RETURN;
-    ELSIF located IS NULL THEN
-        PERFORM dbext_private.note_schema_event(table_id, 'table', 'the table was dropped');
-        UPDATE dbext_private.tracked_table AS t SET tracked = false WHERE t.table_id = follow_schema.table_id;
+    ELSIF known.schema_facts = dbext_private.schema_facts(table_id) THEN
         RETURN;
     END IF;
+    located := dbext_private.locate(table_id);
+    IF located IS NULL THEN
+        PERFORM dbext_private.note_schema_event(table_id, 'table', 'the table was dropped');
+        UPDATE dbext_private.tracked_table AS t SET tracked = false, relation = 0 WHERE t.table_id = follow_schema.table_id;
+        RETURN;
+    END IF;
+    PERFORM dbext_private.take_back_rights(table_id);
     PERFORM dbext_private.follow_names(table_id, located);
     PERFORM dbext_private.follow_columns(table_id);
     PERFORM dbext_private.follow_guards(table_id, located);
+    UPDATE dbext_private.tracked_table AS t SET schema_facts = dbext_private.schema_facts(t.table_id) WHERE t.table_id = follow_schema.table_id;
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_schema(integer) IS 'Brings the catalog in line with a tracked table as it is now, marking what breaks capture.';
 
@@ -133,14 +207,32 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_quietly(integer[]) IS 'follow_schema for event triggers: its own errors never stop the command.';
 
+CREATE FUNCTION dbext_private.concerns(class_id oid, object_id oid, table_id integer, relation oid) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    CASE class_id
+        WHEN 'pg_class'::regclass THEN
+            RETURN object_id = relation;
+        WHEN 'pg_trigger'::regclass THEN
+            RETURN EXISTS (SELECT FROM pg_trigger AS g WHERE g.oid = object_id AND g.tgrelid = relation);
+        ELSE
+            RETURN EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation AND c.relnamespace = object_id AND class_id = 'pg_namespace'::regclass)
+                OR EXISTS (
+                    SELECT FROM dbext_private.recorded_columns(concerns.table_id) AS r JOIN pg_type AS y ON y.oid = r.type_id
+                    LEFT JOIN pg_depend AS d ON d.classid = 'pg_type'::regclass AND d.objid = y.oid AND d.deptype = 'e'
+                    WHERE (class_id, object_id) IN (('pg_type'::regclass, y.oid), ('pg_namespace'::regclass, y.typnamespace), (d.refclassid, d.refobjid)));
+    END CASE;
+END $$;
+COMMENT ON FUNCTION dbext_private.concerns(oid, oid, integer, oid) IS
+    'Whether a command on an object (relation, trigger, type, schema, extension) may concern a tracked table: others'' DDL is nobody''s business here.';
+
 CREATE FUNCTION dbext_private.follow_command() RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tables integer[];
 BEGIN
-    SELECT array_agg(t.table_id ORDER BY t.table_id) INTO tables FROM dbext_private.tracked_table AS t
-    WHERE t.tracked AND (tg_tag <> 'ALTER TABLE' OR EXISTS (
-        SELECT FROM pg_event_trigger_ddl_commands() AS c WHERE c.classid = 'pg_class'::regclass AND c.objid = t.relation));
+    SELECT array_agg(DISTINCT t.table_id ORDER BY t.table_id) INTO tables FROM pg_event_trigger_ddl_commands() AS c
+    JOIN dbext_private.tracked_table AS t ON dbext_private.concerns(c.classid, c.objid, t.table_id, t.relation);
     IF tables IS NOT NULL AND dbext_private.is_home() THEN
         PERFORM dbext_private.follow_quietly(tables);
     END IF;
@@ -156,8 +248,7 @@ DECLARE
 BEGIN
     SELECT array_agg(DISTINCT t.table_id) INTO tables
     FROM pg_event_trigger_dropped_objects() AS o JOIN dbext_private.tracked_table AS t
-        ON o.classid = 'pg_class'::regclass AND o.objid = t.relation OR o.address_names[1:2] = ARRAY[t.schema_name, t.table_name]
-    WHERE t.tracked;
+        ON o.classid = 'pg_class'::regclass AND o.objid = t.relation OR o.address_names[1:2] = ARRAY[t.schema_name, t.table_name];
     IF tables IS NOT NULL AND dbext_private.is_home() THEN
         PERFORM dbext_private.follow_quietly(tables);
     END IF;
@@ -166,9 +257,54 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_drop() IS 'Runs after anything was dropped.';
 
+CREATE FUNCTION dbext_private.note_rewritten(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    first record;
+BEGIN
+    -- The first column that this transaction altered; PostgreSQL writes the catalog rows of those after it anew, whether they were altered or not.
+    SELECT a.attname, k.position, coalesce(k.gone, true) AS gone, k.is_unit, r.type_id = dbext_private.base_type(a.atttypid) AS same_type INTO first
+    FROM dbext_private.tracked_table AS t JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND age(a.xmin) <= 0
+    LEFT JOIN dbext_private.tracked_column AS k ON k.table_id = t.table_id AND k.attribute_number = a.attnum
+    LEFT JOIN dbext_private.recorded_columns(note_rewritten.table_id) AS r ON r.number = k.position
+    WHERE t.table_id = note_rewritten.table_id ORDER BY a.attnum LIMIT 1;
+    IF NOT FOUND OR NOT first.gone AND NOT first.same_type THEN
+        RETURN;  -- follow_columns says so of a column of another type
+    ELSIF NOT first.gone THEN
+        UPDATE dbext_private.tracked_column AS k SET gone = true
+        WHERE k.table_id = note_rewritten.table_id AND k.position = first.position AND first.is_unit;
+        PERFORM dbext_private.note_schema_event(table_id, 'column', format('the values of column "%s" were rewritten by ALTER TABLE%s', first.attname,
+            CASE WHEN first.is_unit THEN '; it identified entries, so nothing is captured any more' ELSE ', which no trigger sees; dp_track records them' END));
+    ELSIF EXISTS (SELECT FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS k USING (table_id)
+            JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = k.attribute_number AND age(a.xmin) <= 0
+            WHERE t.table_id = note_rewritten.table_id AND NOT k.gone) THEN
+        PERFORM dbext_private.note_schema_event(table_id, 'column',
+            format('ALTER TABLE rewrote values of column "%s" or of columns after it, which no trigger sees; dp_track records them', first.attname));
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.note_rewritten(integer) IS 'Marks a table whose rows ALTER TABLE is about to rewrite, if a tracked column may be among what was altered.';
+
+CREATE FUNCTION dbext_private.follow_rewrite() RETURNS event_trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
+DECLARE
+    table_number integer;
+BEGIN
+    -- Reasons 2 and 4: other values, by a default or generation expression, or by ALTER COLUMN ... TYPE ... USING.
+    SELECT t.table_id INTO table_number FROM dbext_private.tracked_table AS t
+    WHERE t.tracked AND t.relation = pg_event_trigger_table_rewrite_oid() AND pg_event_trigger_table_rewrite_reason() & 6 <> 0;
+    IF FOUND AND dbext_private.is_home() THEN
+        PERFORM dbext_private.note_rewritten(table_number);
+    END IF;
+EXCEPTION WHEN OTHERS THEN
+    RAISE WARNING 'dbext could not follow this command (SQLSTATE %)', SQLSTATE;
+END $$;
+COMMENT ON FUNCTION dbext_private.follow_rewrite() IS 'Runs before ALTER TABLE rewrites the rows of a table.';
+
 CREATE EVENT TRIGGER dbext_follow_command ON ddl_command_end
-    WHEN TAG IN ('ALTER TABLE', 'ALTER TRIGGER', 'ALTER SCHEMA', 'ALTER EXTENSION')
+    WHEN TAG IN ('ALTER TABLE', 'ALTER TRIGGER', 'ALTER SCHEMA', 'ALTER EXTENSION', 'ALTER TYPE')
     EXECUTE FUNCTION dbext_private.follow_command();
 COMMENT ON EVENT TRIGGER dbext_follow_command IS 'Keeps capture in step with renamed, dropped and retyped columns and tables.';
 CREATE EVENT TRIGGER dbext_follow_drop ON sql_drop EXECUTE FUNCTION dbext_private.follow_drop();
 COMMENT ON EVENT TRIGGER dbext_follow_drop IS 'Marks tracked tables that were dropped or lost a capture trigger.';
+CREATE EVENT TRIGGER dbext_follow_rewrite ON table_rewrite EXECUTE FUNCTION dbext_private.follow_rewrite();
+COMMENT ON EVENT TRIGGER dbext_follow_rewrite IS 'Marks tracked tables whose values are rewritten unseen by triggers.';

@@ -19,10 +19,7 @@ COMMENT ON FUNCTION dbext_private.refuse_seal_here() IS 'Refuses transactions an
 
 CREATE FUNCTION dbext_private.seal_table(table_id integer) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
--- One pass costs as much as there are new mutations, but statistics know little of rows that just came. So the log is read through its
--- indexes, and joins of intermediate results are hashed, never looped (look-ups of entries are lateral subqueries, which this leaves alone).
-SET enable_seqscan = off SET enable_nestloop = off SET work_mem = '128MB' SET jit = off
+SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET jit = off
 AS $$
 BEGIN
     PERFORM dbext_private.require_admin();
@@ -36,7 +33,11 @@ CREATE FUNCTION dbext_private.execute_pass(
     statement text, previous_snapshot pg_snapshot, snapshot pg_snapshot, previous_boundary timestamptz, boundary timestamptz, ends timestamptz[],
     previous_tick bigint, last_tick bigint, seal_no bigint, first_tick bigint, table_id integer, floor_number bigint, truncation bigint
 ) RETURNS jsonb
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+-- One pass costs as much as there are new mutations, but statistics know little of rows that just came. So the log is read through its
+-- indexes, and joins of intermediate results are hashed, never looped (look-ups of entries are lateral subqueries, which this leaves alone).
+SET enable_seqscan = off SET enable_nestloop = off SET work_mem = '128MB' SET jit = off
+AS $$
 DECLARE
     result jsonb;
 BEGIN
@@ -71,7 +72,7 @@ COMMENT ON FUNCTION dbext_private.rebase_snapshots(integer) IS
     'Makes a log independent of the transaction numbers of another cluster: rows not sealed yet wait in deferred_N, the others count as long past.';
 
 CREATE FUNCTION dp_confirm_upgrade() RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
 DECLARE
     table_number integer;
 BEGIN
@@ -85,6 +86,10 @@ BEGIN
     END LOOP;
     DELETE FROM dbext_private.cluster_identity;
     PERFORM dbext_private.remember_cluster();
+    -- A table that is tracked is known by its triggers; of one that is not, a restore left nothing but the name.
+    UPDATE dbext_private.tracked_table AS t SET relation = coalesce((SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE (n.nspname, c.relname) = (t.schema_name, t.table_name) AND c.relkind = 'r'), 0)
+    WHERE NOT t.tracked AND t.relation <> 0;
     FOR table_number IN SELECT h.table_id FROM dbext_private.seal_head AS h ORDER BY h.table_id LOOP
         PERFORM dbext_private.follow_schema(table_number);
     END LOOP;

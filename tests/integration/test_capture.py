@@ -336,3 +336,40 @@ def test_no_error_of_capture_shows_a_value(tracked):
     assert "confidential" not in str(refused.value) + str(refused.value.diag.message_detail)
     table.execute("INSERT INTO entry VALUES (1, 'plain')")
     assert ops(table) == "I"
+
+
+HOMONYMS = (
+    "moment",
+    "n",
+    "o",
+    "op",
+    "xid",
+    "mutated_at",
+    "number",
+    "new",
+    "old",
+    "tg_relid",
+    "found",
+    "event",
+    "first_rows",
+    "dbext_new",
+    "t",
+    "e",
+)
+
+
+def test_columns_called_like_what_the_capture_functions_use(tracked):
+    """Also the unit, and a column that comes later."""
+    columns = ", ".join(f"{name} text" for name in HOMONYMS if name != "moment")
+    table = tracked(f"moment integer PRIMARY KEY, {columns}")
+    table.execute("INSERT INTO entry (moment, n) VALUES (1, 'a'), (2, 'b')")
+    table.execute(
+        "UPDATE entry SET n = 'c', o = 'd' WHERE moment = 1; UPDATE entry SET found = 'e', moment = moment + 10; DELETE FROM entry WHERE moment = 12"
+    )
+    later = tracked("id integer PRIMARY KEY, value text", name="later")
+    later.execute(
+        "ALTER TABLE later ADD COLUMN moment timestamptz; INSERT INTO later VALUES (1, 'a', now()); UPDATE later SET value = 'b'; TRUNCATE later"
+    )
+    assert ops(later) == "IUT"
+    table.seal_through(0)
+    assert table.fetch("SELECT key_1, image_2, image_3 FROM {admission} WHERE present") == [(11, "c", "d")]

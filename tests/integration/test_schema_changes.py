@@ -70,6 +70,8 @@ HARMLESS = {
     "another owner": "CREATE ROLE dbext_test_owner; ALTER TABLE entry OWNER TO dbext_test_owner; ALTER TABLE entry OWNER TO postgres; DROP ROLE dbext_test_owner",
     "a wider varchar": "ALTER TABLE entry ALTER COLUMN note TYPE varchar(40); UPDATE entry SET note = repeat('w', 40)",
     "a dropped column that is not tracked": "ALTER TABLE entry ADD COLUMN more text; ALTER TABLE entry DROP COLUMN more",
+    "a default for old rows": "ALTER TABLE entry ADD COLUMN more float DEFAULT random()",
+    "a rewritten column that is not tracked": "ALTER TABLE entry ADD COLUMN more text; ALTER TABLE entry ALTER COLUMN more TYPE text USING 'z'",
     "a rewritten table": "CLUSTER entry USING entry_pkey; VACUUM FULL entry",
     "a trigger of its own": "CREATE TRIGGER own AFTER DELETE ON entry EXECUTE FUNCTION suppress_redundant_updates_trigger(); DROP TRIGGER own ON entry",
 }
@@ -89,6 +91,7 @@ def test_what_does_not_concern_capture_leaves_no_mark(tracked, name):
 LOSSES = {
     "a column dropped": ("ALTER TABLE entry DROP COLUMN other", "column"),
     "a column given another type": ("ALTER TABLE entry ALTER COLUMN other TYPE text", "column"),
+    "a column given another collation": ('ALTER TABLE entry ALTER COLUMN value TYPE text COLLATE "C"', "column"),
     "a column dropped with its type": ("DROP TYPE mood CASCADE", "column"),
     "a trigger dropped": ('DROP TRIGGER "00_dbext_update" ON entry', "trigger"),
     "a trigger disabled": ('ALTER TABLE entry DISABLE TRIGGER "00_dbext_insert"', "trigger"),
@@ -204,3 +207,122 @@ def test_other_tables_are_left_alone(table):
     assert table.events() == []
     write(table)
     assert captured(table) == WRITTEN
+
+
+REWRITES = {
+    "values of one of several": (
+        "ALTER TABLE entry ALTER COLUMN other TYPE integer USING 7",
+        'the values of column "other" were rewritten',
+        {1: "b", 2: "two"},
+    ),
+    "values": (
+        "ALTER TABLE entry ALTER COLUMN value TYPE text USING 'z'",
+        'the values of column "value" were rewritten',
+        {1: "b", 2: "two"},
+    ),
+    "keys": (
+        "ALTER TABLE entry ALTER COLUMN id TYPE integer USING id + 100",
+        'the values of column "id" were rewritten',
+        {1: "one", 2: "two"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REWRITES)
+def test_values_rewritten_by_alter_table_are_marked(table, name):
+    """No trigger sees them. Rewritten keys would make two entries of one row: nothing more is captured."""
+    command, said, settled = REWRITES[name]
+    table.seal_through(0)
+    table.execute(command)
+    table.execute("UPDATE entry SET value = 'b' WHERE id IN (1, 101)")
+    table.seal_through(1)
+    ((begin, end, kind, text),) = table.events()
+    assert (begin, end, kind) == (1, None, "column")
+    assert text.startswith(said)
+    assert table.settled() == settled
+    table.day(3)
+    table.track()
+    table.seal_through(3)
+    assert table.settled() == dict(table.fetch("SELECT id, value FROM entry"))
+
+
+def test_a_mutation_in_the_transaction_that_rewrites_values(table):
+    """It is one transaction number that tells which columns a command altered; savepoints have others."""
+    with table.session.transaction():
+        table.execute("UPDATE entry SET value = 'seen' WHERE id = 1")
+        with table.session.transaction():
+            table.execute("ALTER TABLE entry ALTER COLUMN value TYPE text USING value || '!'")
+    assert [kind for _, _, kind, _ in table.events()] == ["column"]
+
+
+def test_another_collation_of_the_unit_stops_capture(tracked, database):
+    """One row under a coarser equality would be several entries under that of the log."""
+    database.execute("CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    table = tracked("id text PRIMARY KEY, value text")
+    table.execute("ALTER TABLE entry ALTER COLUMN id TYPE text COLLATE ci; INSERT INTO entry VALUES ('a', 'x')")
+    table.execute("UPDATE entry SET id = 'A', value = 'y'")
+    table.seal_through(0)
+    assert [kind for _, _, kind, _ in table.events()] == ["column"]
+    assert table.settled() == {}
+    for command in ("SELECT", "DROP TABLE entry; CREATE TABLE entry (id text COLLATE ci PRIMARY KEY, value text); SELECT"):
+        table.execute(command)
+        with pytest.raises(psycopg.Error) as refusal:
+            table.track()
+        assert refusal.value.sqlstate == "DP003"
+
+
+def test_others_settings_and_commands_change_nothing(tracked, database):
+    """DDL on other tables follows nothing, and no text that depends on a setting decides."""
+    database.execute("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    table = tracked("id mood PRIMARY KEY, value mood")
+    stranger = database.create_role(name="stranger")
+    database.execute(f"CREATE SCHEMA mine AUTHORIZATION {stranger}")
+    own = database.connect(stranger)
+    own.execute("CREATE TABLE mine.t (x int); CREATE FUNCTION mine.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'")
+    own.execute("CREATE TRIGGER one BEFORE INSERT ON mine.t FOR EACH ROW EXECUTE FUNCTION mine.f()")
+    own.execute("SET quote_all_identifiers = on; ALTER TRIGGER one ON mine.t RENAME TO two; ALTER TABLE mine.t RENAME x TO y")
+    table.execute("SET quote_all_identifiers = on; ALTER TABLE entry ADD COLUMN more text")
+    table.execute("INSERT INTO entry VALUES ('sad', 'glad')")
+    table.seal_through(0)
+    assert table.events() == []
+    assert table.settled() == {"sad": "glad"}
+
+
+@pytest.mark.parametrize("event_triggers", [True, False], ids=["followed", "found at the seal"])
+def test_a_type_that_is_renamed_and_moved_is_the_same_type(tracked, database, event_triggers):
+    database.execute("CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE SCHEMA apart; CREATE COLLATION c FROM \"C\"")
+    table = tracked("id mood PRIMARY KEY, value mood")
+    if not event_triggers:
+        table.execute("ALTER EVENT TRIGGER dbext_follow_command DISABLE")
+    table.execute("ALTER TYPE mood RENAME TO state; ALTER TYPE state SET SCHEMA apart")
+    table.execute("INSERT INTO entry VALUES ('sad', 'glad')")
+    table.seal_through(0)
+    assert table.events() == []
+    assert table.settled() == {"sad": "glad"}
+    assert table.fetch("SELECT DISTINCT type_name FROM dbext_private.tracked_column") == [("apart.state",)]
+
+
+def test_a_new_table_of_the_old_name_has_nothing_of_the_history(table, database):
+    role = database.create_role("dbext_analyst", name="mallory")
+    table.execute("SELECT dp_add_constraint('entry', 'any', max_mutations => 2); SELECT dp_set_budget('entry', 9)")
+    table.seal_through(2)
+    database.execute("DROP TABLE entry; GRANT CREATE ON SCHEMA public TO PUBLIC")
+    own = database.connect(role)
+    own.execute(f"CREATE TABLE entry ({DEFINITION})")
+    with pytest.raises(psycopg.Error) as refusal:
+        own.execute("SELECT dp_window_count('entry', '2020-03-02', '2020-03-04', epsilon => 1)")
+    assert refusal.value.sqlstate == "DP002"
+    with pytest.raises(psycopg.Error) as refusal:
+        own.execute("SELECT dp_create_release('r', 'SELECT count(*) FROM entry', every => '1 day', horizon => 4, epsilon => 1)")
+    assert refusal.value.sqlstate == "DP002"
+
+
+def test_a_seal_with_nothing_new_in_the_schema_follows_nothing(table):
+    """What there is to follow is one hash; following costs more than all the rest of a seal without mutations."""
+    table.seal_through(0)
+    table.execute("ALTER FUNCTION dbext_private.follow_columns(integer) RENAME TO not_called")
+    table.seal_through(1)
+    table.execute("ALTER EVENT TRIGGER dbext_follow_command DISABLE; ALTER TABLE entry ADD COLUMN more text")
+    with pytest.raises(psycopg.Error) as failure:
+        table.seal_through(2)
+    assert psycopg.errors.UndefinedFunction.sqlstate in failure.value.diag.message_primary

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import psycopg
 import pytest
 
@@ -27,6 +30,14 @@ BAD_TABLES = {
     "a deferrable key": ("CREATE TABLE t (id integer PRIMARY KEY DEFERRABLE)", "DP003", "unique key"),
     "a sequence": ("CREATE SEQUENCE t", "DP003", "not a table"),
 }
+
+
+def wait_until_blocked(session) -> None:
+    """Return once some session waits for a lock."""
+    deadline = time.monotonic() + 60
+    while session.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone() == (0,):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def refused(session, sql: str, params=None) -> tuple[str, str]:
@@ -225,7 +236,9 @@ def test_tracked_again_without_a_column_that_is_gone(tracked):
     table = tracked("id integer PRIMARY KEY, value text, more text, other text", rows="VALUES (1, 'a', 'b', 'c')")
     table.seal_through(0)
     table.execute("SELECT dp_untrack('entry')")
-    table.execute("ALTER TABLE entry DROP COLUMN more; ALTER TABLE entry ADD COLUMN later text; ALTER TABLE entry ALTER COLUMN other TYPE varchar(10)")
+    table.execute(
+        "ALTER TABLE entry DROP COLUMN more; ALTER TABLE entry ADD COLUMN later text; ALTER TABLE entry ALTER COLUMN other TYPE varchar(10)"
+    )
     table.day(2)
     table.track()
     table.execute("UPDATE entry SET value = 'A', later = 'x', other = 'y'")
@@ -239,7 +252,9 @@ def test_tracked_again_without_a_column_that_is_gone(tracked):
     table.track()
     table.seal_through(6)
     assert table.fetch("SELECT image_2, image_3, image_4 FROM {admission}") == [("A", "B", None)]
-    assert [text for _, end, kind, text in table.events() if end is None] == ['column "other" was dropped or given another type; it reads as NULL since']
+    assert [text for _, end, kind, text in table.events() if end is None] == [
+        'column "other" was dropped or given another type; it reads as NULL since'
+    ]
 
 
 def test_mutations_that_were_not_sealed_before_untracking_are_sealed_by_the_new_baseline(tracked):
@@ -285,3 +300,71 @@ def test_only_an_admin_can_set_the_time(tracked, database):
     assert table.fetch(
         "SELECT count(*) FROM {log} WHERE clock_timestamp() - mutated_at < interval '1 minute' AND mutated_at <= clock_timestamp()"
     ) == [(4,)]
+
+
+def test_a_table_renamed_while_it_is_not_tracked_is_the_same_table(tracked):
+    """Its ledger, entries and slots go on; a new table of the name it had is another one."""
+    table = tracked(rows="VALUES (1, 'one')")
+    table.execute("SELECT dp_set_budget('entry', 9); SELECT dp_untrack('entry')")
+    table.execute("ALTER EVENT TRIGGER dbext_follow_command DISABLE")
+    table.execute("ALTER TABLE entry RENAME TO renamed; ALTER TABLE renamed RENAME value TO content")
+    table.execute("CREATE TABLE entry (id integer PRIMARY KEY, value text)")
+    table.execute("SELECT dp_track('entry'), dp_track('renamed')")
+    known = table.fetch("SELECT table_id, table_name, budget_id IS NULL FROM dbext_private.tracked_table ORDER BY table_id")
+    assert known == [(table.number, "renamed", False), (table.number + 1, "entry", True)]
+    table.execute("UPDATE renamed SET content = 'two'")
+    table.seal_through(0)
+    assert table.settled() == {1: "two"}
+    table.execute("SELECT dp_untrack('renamed'); ALTER EVENT TRIGGER dbext_follow_command ENABLE; ALTER TABLE renamed RENAME TO again")
+    assert table.fetch("SELECT table_name FROM dbext_private.tracked_table ORDER BY table_id") == [("again",), ("entry",)]
+
+
+def test_a_table_of_the_name_of_one_that_is_gone_does_not_stand_in_the_way(tracked):
+    table = tracked()
+    table.execute("DROP TABLE entry; CREATE TABLE other (id integer PRIMARY KEY); SELECT dp_track('other')")
+    table.execute("ALTER TABLE other RENAME TO entry; INSERT INTO entry VALUES (1)")
+    assert table.fetch("SELECT table_name, tracked FROM dbext_private.tracked_table ORDER BY table_id") == [
+        ("entry", False),
+        ("entry", True),
+    ]
+
+
+def test_a_view_put_in_the_place_of_the_table_while_tracking_waits(database):
+    """Whoever tracks runs no code of the table's owner."""
+    owner = database.create_role(name="mallory")
+    database.execute(f"CREATE SCHEMA play AUTHORIZATION {owner}; GRANT USAGE ON SCHEMA play TO PUBLIC")
+    own = database.connect(owner)
+    own.execute("CREATE TABLE play.t (id integer PRIMARY KEY, v text); CREATE TABLE play.seen (who text); GRANT ALL ON play.seen TO PUBLIC")
+    own.execute(
+        """CREATE FUNCTION play.evil() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN INSERT INTO play.seen VALUES (current_user); RETURN 1; END $$"""
+    )
+    own.execute(
+        "BEGIN; ALTER TABLE play.t RENAME TO t_old; CREATE VIEW play.t AS SELECT play.evil() AS id, 'x'::text AS v; GRANT SELECT ON play.t TO PUBLIC"
+    )
+    said = []
+    waiting = threading.Thread(target=lambda: said.append(refused(database.superuser, "SELECT dp_track('play.t')")))
+    waiting.start()
+    wait_until_blocked(database.connect())
+    own.execute("COMMIT")
+    waiting.join(60)
+    assert said[0][0] in ("DP031", "DP002", "DP003")
+    assert own.execute("SELECT count(*) FROM play.seen").fetchone() == (0,)
+    assert own.execute("SELECT count(*) FROM pg_trigger WHERE tgrelid = 'play.t_old'::regclass").fetchone() == (0,)
+
+
+def test_the_steps_of_tracking_do_nothing_alone(tracked, database):
+    table = tracked()
+    role = database.create_role("dbext_admin", name="owner")
+    database.execute(f"CREATE TABLE mine (id integer PRIMARY KEY); ALTER TABLE mine OWNER TO {role}; ALTER TABLE entry OWNER TO {role}")
+    own = database.connect(role)
+    begin = f"SELECT dbext_private.begin_tracking('mine'::regclass, '1 day', 'UTC', NULL, NULL, '{role}')"
+    assert refused(own, begin)[0] == "DP031"
+    own.execute("SELECT dp_untrack('entry')")
+    assert refused(own, f"SELECT dbext_private.finish_tracking({table.number}, '{role}')")[0] == "DP031"
+    with own.transaction():
+        own.execute("LOCK TABLE entry IN SHARE ROW EXCLUSIVE MODE")
+        with pytest.raises(psycopg.Error), own.transaction():
+            own.execute(f"SELECT dbext_private.finish_tracking({table.number}, '{role}')")
+        own.execute(f"SELECT dbext_private.begin_tracking('entry'::regclass, '1 day', 'UTC', NULL, NULL, '{role}')")
+    own.execute("SELECT dp_track('entry')")
+    assert refused(own, f"INSERT INTO dbext_private.log_{table.number} (op, mutated_at, xid) VALUES ('T', now(), '3')")[0] == "42501"
