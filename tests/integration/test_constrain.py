@@ -216,3 +216,20 @@ def test_looser_limits_must_leave_the_ledger_within_the_budget(tracked):
         constrain(table, "more", applies_to="id = 1", max_mutations=9)
     assert caught.value.sqlstate == "DP020"
     assert table.fetch("SELECT name, max_mutations FROM dbext_private.entry_type") == [("any", 2)]
+
+
+def test_limits_that_change_while_the_table_gets_its_first_budget(tracked, database):
+    """Whoever comes second waits for the first, and prices what that one left."""
+    table = tracked()
+    constrain(table, "any", max_mutations=1)
+    table.seal_through(3)
+    one, other = "SELECT dp_alter_constraint('entry', 'any', max_mutations => 100)", "SELECT dp_set_budget('entry', 1)"
+    for first, second in ((one, other), (other, one)):
+        early, late = database.connect(autocommit=False), database.connect(autocommit=False)
+        early.execute(first)
+        late.execute("SET lock_timeout = '200ms'")
+        with pytest.raises(psycopg.Error) as refusal:
+            late.execute(second)
+        assert refusal.value.sqlstate in ("55P03", "DP099"), refusal.value
+        early.rollback()
+        late.rollback()
