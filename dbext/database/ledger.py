@@ -118,6 +118,17 @@ def _charges(rows: list[dict]) -> list[Charge]:
     return [charge_from_json(data) for row in rows for data in json.loads(row["charges"])]
 
 
+def loss_bound(session: Session, table_id: int, terms: str) -> int | None:
+    """Return the picos that a table's charges were certified not to exceed under these terms; None if they were not."""
+    rows = session.fetch(SQL["loss_bound"], table_id, terms)
+    return int(rows[0]["picos"]) if rows else None
+
+
+def set_loss_bound(session: Session, table_id: int, terms: str, picos: int) -> None:
+    """Certify what a table's charges, the one that follows included, do not exceed. Only under the budget's lock."""
+    session.execute(SQL["set_loss_bound"], table_id, terms, picos)
+
+
 def uses(session: Session, table_id: int) -> list[tuple[str, str, list[Charge]]]:
     """Return (kind, name, charges) of every release and question that a table is charged for."""
     return [(row["kind"], row["name"], _charges([row])) for row in session.fetch(SQL["uses"], table_id)]

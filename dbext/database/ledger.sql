@@ -62,6 +62,15 @@ FROM dbext_private.ledger AS l
 WHERE l.release_id = $1::integer AND l.kind = 'publish'
 ORDER BY l.ledger_no DESC LIMIT 1
 
+-- name: loss_bound
+-- The bound on what a table is charged for, if it was certified under these terms.
+SELECT b.picos::text AS picos FROM dbext_private.loss_bound AS b WHERE b.table_id = $1::integer AND b.terms = $2::text
+
+-- name: set_loss_bound
+-- Certify a bound under these terms.
+INSERT INTO dbext_private.loss_bound (table_id, terms, picos) VALUES ($1::integer, $2::text, $3::numeric)
+ON CONFLICT (table_id) DO UPDATE SET terms = excluded.terms, picos = excluded.picos
+
 -- name: append
 -- Add a row to the ledger.
 INSERT INTO dbext_private.ledger (budget_id, table_id, release_id, question_id, kind, charges, epsilon, recorded_by)

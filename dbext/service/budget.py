@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -28,12 +29,19 @@ def table_loss(session: Session, table_id: int, charges: Sequence[Charge], *, pu
     return max(worst_case_loss(charges, types, pure).values(), default=0)
 
 
-def committed_loss(session: Session, budget: Budget, extra: dict[int, Iterable[Charge]] | None = None) -> int:
-    """Return the picos charged or reserved in a budget: the sum over its tables. `extra` holds further charges by table."""
-    return sum(
-        table_loss(session, table_id, [*ledger.committed_charges(session, table_id), *(extra or {}).get(table_id, ())], pure=budget.pure)
+def table_losses(session: Session, budget: Budget, extra: dict[int, Sequence[Charge]] | None = None) -> dict[int, int]:
+    """Return the picos charged or reserved, by table of a budget. `extra` holds further charges by table."""
+    return {
+        table_id: table_loss(
+            session, table_id, [*ledger.committed_charges(session, table_id), *(extra or {}).get(table_id, ())], pure=budget.pure
+        )
         for table_id in ledger.tables_of(session, budget.budget_id)
-    )
+    }
+
+
+def committed_loss(session: Session, budget: Budget) -> int:
+    """Return the picos charged or reserved in a budget: the sum over its tables."""
+    return sum(table_losses(session, budget).values())
 
 
 def capacity(budget: Budget) -> int:
@@ -43,12 +51,39 @@ def capacity(budget: Budget) -> int:
 
 def require_fits(session: Session, budget: Budget, table_id: int, charges: Sequence[Charge], asked: str) -> Decimal:
     """Return the epsilon left after charging a locked budget; BudgetExceeded, with nothing changed, if it does not fit."""
-    total = committed_loss(session, budget, {table_id: charges})
+    losses = table_losses(session, budget, {table_id: charges})
+    total = sum(losses.values())
     if total > capacity(budget):
         spent = epsilon_of(committed_loss(session, budget), budget.delta)
         left = rounded_down(as_decimal(budget.epsilon) - spent)
         raise BudgetExceeded(budget.name, spent=rounded_up(spent), asked=asked, left=left)
+    for one, picos in losses.items():
+        ledger.set_loss_bound(session, one, _terms(session, one, budget), picos)
     return as_decimal(budget.epsilon) - epsilon_of(total, budget.delta)
+
+
+def fits_at_once(session: Session, budget: Budget, table_id: int, charges: Sequence[Charge]) -> bool:
+    """Whether charges fit a locked budget even if they add up with all before them; if so the bound is moved on with them.
+
+    The figure of a union is never above the sum of the figures of its parts, so that a certified bound plus the price of the new charges
+    is a bound again. False says nothing: then the exact figure decides.
+    """
+    terms = {one: _terms(session, one, budget) for one in ledger.tables_of(session, budget.budget_id)}
+    bounds = {one: ledger.loss_bound(session, one, terms[one]) for one in terms}
+    if None in bounds.values():
+        return False
+    own = table_loss(session, table_id, charges, pure=budget.pure)
+    if sum(bounds.values()) + own > capacity(budget):
+        return False
+    ledger.set_loss_bound(session, table_id, terms[table_id], bounds[table_id] + own)
+    return True
+
+
+def _terms(session: Session, table_id: int, budget: Budget) -> str:
+    """Return all that a price depends on beside the charge: the kind of budget, and every type's loosest constraint."""
+    types = catalog.accounted_types(session, catalog.tracked_table(session, table_id))
+    limits = [[one.number, one.constraint.max_mutations, one.constraint.active_within] for one in types]
+    return json.dumps([budget.pure, limits])
 
 
 def as_decimal(value: Fraction) -> Decimal:

@@ -196,6 +196,14 @@ CREATE INDEX ledger_budget ON dbext_private.ledger (budget_id);
 COMMENT ON TABLE dbext_private.ledger IS
     'Append-only record of every charge. reserve: lifetime of a release; publish: all of it that has left so far; return: what remains charged after a drop; question: one answer; budget: a change of the budget itself.';
 
+CREATE TABLE dbext_private.loss_bound (
+    table_id integer PRIMARY KEY REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
+    terms    text NOT NULL,
+    picos    numeric NOT NULL
+);
+COMMENT ON TABLE dbext_private.loss_bound IS
+    'An upper bound on what a table is charged for under the given terms (constraints, kind of budget). Changed under the budget''s lock, with every charge; never dumped: it is worked out anew.';
+
 CREATE TABLE dbext_private.question (
     question_id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     table_id        integer NOT NULL REFERENCES dbext_private.tracked_table,

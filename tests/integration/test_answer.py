@@ -1,6 +1,7 @@
 """Questions: what they return, what they cost, and what is refused."""
 
 import json
+from decimal import Decimal
 from fractions import Fraction
 
 import psycopg
@@ -243,3 +244,49 @@ def test_errors_of_our_own_show_their_kind_and_place_and_no_data(told):
     for secret in ("Failing row", "0.1234567", "Traceback"):
         assert secret not in said
     assert left(told) == 10
+
+
+def bound_and_exact(told):
+    """Return the certified bound and the exact figure, both as epsilon of a pure budget."""
+    picos = told.database.value("SELECT picos FROM dbext_private.loss_bound WHERE table_id = 1")
+    return picos / 10**12, told.database.value("SELECT spent + reserved FROM dbext.budget_status")
+
+
+def test_the_quick_bound_is_never_below_the_exact_figure(told):
+    text = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
+    steps = [
+        lambda: told.ask("2020-01-01", "2020-01-02", epsilon="0.5"),
+        lambda: told.declare("one", text, every="1 day", epsilon=1),
+        lambda: told.ask("2020-01-02", "2020-01-04", epsilon="0.7"),
+        lambda: told.session.execute("SELECT dp_drop_release('one')"),
+        lambda: told.ask("2020-01-01", "2020-01-04", epsilon="0.3", measure="entered"),
+        lambda: told.session.execute("SELECT dp_alter_constraint('cases', 'any', max_mutations => 7)"),
+        lambda: told.ask("2020-01-03", "2020-01-04", epsilon="0.2"),
+        lambda: told.budget(10, "1e-6"),
+        lambda: told.budget(10, 0),
+        lambda: told.ask("2020-01-02", "2020-01-03", epsilon="0.1", measure="left"),
+    ]
+    asked = 0
+    for step in steps:
+        step()
+        questions = told.database.value("SELECT count(*) FROM dbext_private.question")
+        if questions > asked:
+            bound, exact = bound_and_exact(told)
+            assert bound >= exact - Decimal("0.000001")
+        asked = questions
+
+
+def test_the_quick_bound_does_not_outlive_its_terms(cases):
+    """Four questions about different days cost an entry of one mutation 1 in all; of two, 2. The fifth would make it 4."""
+    cases.constrain(max_mutations=1)
+    cases.budget("3.5")
+    cases.day(4)
+    cases.publish()
+    for day in (1, 2, 3, 4):
+        cases.ask(f"2020-01-0{day}", f"2020-01-0{day + 1}", epsilon=1)
+    assert cases.database.value("SELECT picos FROM dbext_private.loss_bound") == 10**12
+    cases.session.execute("SELECT dp_alter_constraint('cases', 'any', max_mutations => 2)")
+    with pytest.raises(psycopg.Error) as caught:
+        cases.ask("2020-01-01", "2020-01-05", epsilon=2, measure="entered")
+    assert caught.value.sqlstate == "DP020"
+    assert cases.database.value("SELECT spent FROM dbext.budget_status") == 2
