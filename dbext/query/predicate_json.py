@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dbext.errors import InternalError
@@ -51,8 +52,8 @@ _Read = Callable[[list[Any]], Any]
 _READERS: dict[str, Callable[[_Read, list[Any]], Predicate | Value]] = {
     "literal": lambda _, data: Literal(data[1], data[0], data[2]),
     "call": lambda read, data: Call(data[0], read(data[1])),
-    "compare": lambda read, data: Compare(data[0], read(data[1]), read(data[2])),
-    "in": lambda read, data: In(read(data[1]), tuple(map(read, data[2:])), data[0]),
+    "compare": lambda read, data: Compare(data[0], read(data[1]), _typed(read(data[2]), read(data[1]))),
+    "in": lambda read, data: In(read(data[1]), tuple(_typed(read(one), read(data[1])) for one in data[2:]), data[0]),
     "like": lambda read, data: Like(read(data[1]), read(data[2]), data[0]),
     "is_null": lambda read, data: IsNull(read(data[1]), data[0]),
     "is_truth": lambda read, data: IsTruth(read(data[2]), data[1], data[0]),
@@ -60,6 +61,13 @@ _READERS: dict[str, Callable[[_Read, list[Any]], Predicate | Value]] = {
     "and": lambda read, data: And(tuple(map(read, data))),
     "or": lambda read, data: Or(tuple(map(read, data))),
 }
+
+
+def _typed(value: Any, beside: Any) -> Any:
+    """Return a value; a constant beside a column of someone's own type gets that type as it is called now: types are renamed and moved."""
+    if isinstance(value, Literal) and isinstance(beside, ColumnRef) and beside.column.base in ("enum", "other"):
+        return replace(value, cast=beside.column.literal_type)
+    return value
 
 
 def _column(columns: dict[int, Column], position: int) -> ColumnRef:

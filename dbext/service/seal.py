@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dbext.database import catalog, seals
 from dbext.database.catalog import StoredType
 from dbext.database.seal_pass import ImageColumn, PassSql
 from dbext.database.session import Session
 from dbext.query.column import Column
-from dbext.query.predicate import Predicate
+from dbext.query.predicate import Literal, Predicate, Value
 from dbext.query.predicate_json import from_json
 from dbext.query.render import render
 
@@ -63,10 +63,23 @@ def classification(types: Sequence[StoredType], columns: Sequence[Column]) -> st
 
 
 def _predicate(one: StoredType, columns: Sequence[Column]) -> Predicate | None:
-    """Return the predicate of a type; None for the default type and for one over a column that went with its type (nothing matches it)."""
+    """Return the predicate of a type; None for the default type and for one that nothing matches any more.
+
+    That is one over a column that went with its type, or with a label that its enum has no more (both are marked): a seal must not fail.
+    """
     if one.applies_to is None or not _positions(one.applies_to) <= {column.position for column in columns}:
         return None
-    return from_json(one.applies_to, columns)
+    predicate = from_json(one.applies_to, columns)
+    labels = {column.literal_type: column.enum_labels for column in columns if column.base == "enum"}
+    return predicate if all(one.text in labels.get(one.cast, (one.text,)) for one in _literals(predicate)) else None
+
+
+def _literals(node: Predicate | Value) -> Iterator[Literal]:
+    """Yield the constants of a predicate."""
+    if isinstance(node, Literal):
+        yield node
+    for child in node.children:
+        yield from _literals(child)
 
 
 def _positions(node: object) -> set[int]:

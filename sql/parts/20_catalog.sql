@@ -62,11 +62,13 @@ CREATE TABLE dbext_private.tracked_column (
     type_name        text NOT NULL,
     is_unit          boolean NOT NULL,
     gone             boolean NOT NULL DEFAULT false,
+    labels           jsonb,
     PRIMARY KEY (table_id, position)
 );
 COMMENT ON TABLE dbext_private.tracked_column IS
     'Tracked columns; position numbers the columns key_<position>, old_<position>, new_<position>, image_<position> of the run-time tables.';
 COMMENT ON COLUMN dbext_private.tracked_column.type_name IS 'Type without modifier, domains resolved to what they stand on';
+COMMENT ON COLUMN dbext_private.tracked_column.labels IS 'Labels of an enum by OID, as last seen; NULL for other types';
 COMMENT ON COLUMN dbext_private.tracked_column.gone IS 'Dropped or given another type since: captured as NULL from then on';
 
 CREATE TABLE dbext_private.entry_type (

@@ -268,6 +268,7 @@ BEGIN
         PERFORM dbext_private.refuse(format('table %s was renamed or replaced meanwhile', known.relation::regclass), 'Try again.', 'DP031');
     END IF;
     PERFORM dbext_private.take_back_rights(table_id);
+    PERFORM dbext_private.follow_labels(table_id);
     UPDATE dbext_private.tracked_table AS t SET tracked = true WHERE t.table_id = finish_tracking.table_id;
     RETURN (SELECT format('Protected: %s. Every mutation is recorded from now on; a tick is %s %s in time zone %s.', dbext_private.protected_subject(t.table_id),
         CASE t.tick_kind WHEN 'fixed' THEN t.tick_size / 1000000 ELSE t.tick_size END,

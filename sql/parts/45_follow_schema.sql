@@ -101,6 +101,28 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_columns(integer) IS 'Notes tracked columns that are gone and makes the capture functions fit.';
 
+CREATE FUNCTION dbext_private.follow_labels(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    seen record;
+BEGIN
+    FOR seen IN
+        SELECT k.position, k.column_name, k.labels AS before,
+            (SELECT jsonb_object_agg(e.oid, e.enumlabel) FROM pg_enum AS e WHERE e.enumtypid = r.type_id) AS present
+        FROM dbext_private.tracked_column AS k JOIN dbext_private.recorded_columns(follow_labels.table_id) AS r ON r.number = k.position
+        WHERE k.table_id = follow_labels.table_id
+    LOOP
+        CONTINUE WHEN seen.present IS NOT DISTINCT FROM seen.before;
+        UPDATE dbext_private.tracked_column AS k SET labels = seen.present WHERE k.table_id = follow_labels.table_id AND k.position = seen.position;
+        -- In a restored database labels have other OIDs and the same spelling.
+        IF EXISTS (SELECT FROM jsonb_each_text(seen.before) AS b WHERE seen.present ->> b.key <> b.value) THEN
+            PERFORM dbext_private.note_schema_event(table_id, 'column',
+                format('labels of the type of column "%s" were renamed; what was declared with them keeps the old spelling', seen.column_name));
+        END IF;
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION dbext_private.follow_labels(integer) IS 'Marks a table when a label of an enum column changed its spelling: predicates and keys are kept as text.';
+
 CREATE FUNCTION dbext_private.follow_guards(table_id integer, located oid) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -140,6 +162,8 @@ BEGIN
                 ORDER BY a.attrelid, a.attnum)
             FROM pg_attribute AS a LEFT JOIN pg_type AS y ON y.oid = a.atttypid LEFT JOIN pg_namespace AS s ON s.oid = y.typnamespace
             WHERE a.attrelid IN (relation_id, log_id) AND a.attnum > 0),
+        (SELECT string_agg(ROW(e.oid, e.enumlabel)::text, '' ORDER BY e.oid) FROM pg_enum AS e
+            WHERE e.enumtypid IN (SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = log_id)),
         (SELECT string_agg(ROW(g.tgfoid, g.tgenabled)::text, '' ORDER BY g.oid) FROM pg_trigger AS g WHERE g.tgrelid = relation_id AND NOT g.tgisinternal),
         (SELECT string_agg(ROW(i.indexrelid, i.indisunique, i.indimmediate, i.indisvalid, i.indisready, i.indislive, i.indisprimary, i.indnkeyatts,
                 i.indkey, i.indcollation, i.indclass, i.indpred IS NULL, i.indexprs IS NULL)::text, '' ORDER BY i.indexrelid)
@@ -187,6 +211,7 @@ BEGIN
     PERFORM dbext_private.take_back_rights(table_id);
     PERFORM dbext_private.follow_names(table_id, located);
     PERFORM dbext_private.follow_columns(table_id);
+    PERFORM dbext_private.follow_labels(table_id);
     PERFORM dbext_private.follow_guards(table_id, located);
     UPDATE dbext_private.tracked_table AS t SET schema_facts = dbext_private.schema_facts(t.table_id) WHERE t.table_id = follow_schema.table_id;
 END $$;

@@ -259,6 +259,7 @@ def test_another_collation_of_the_unit_stops_capture(tracked, database):
     """One row under a coarser equality would be several entries under that of the log."""
     database.execute("CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
     table = tracked("id text PRIMARY KEY, value text")
+    table.execute("SELECT dp_set_budget('entry', 1)")
     table.execute("ALTER TABLE entry ALTER COLUMN id TYPE text COLLATE ci; INSERT INTO entry VALUES ('a', 'x')")
     table.execute("UPDATE entry SET id = 'A', value = 'y'")
     table.seal_through(0)
@@ -326,3 +327,28 @@ def test_a_seal_with_nothing_new_in_the_schema_follows_nothing(table):
     with pytest.raises(psycopg.Error) as failure:
         table.seal_through(2)
     assert psycopg.errors.UndefinedFunction.sqlstate in failure.value.diag.message_primary
+
+
+@pytest.mark.parametrize("event_triggers", [True, False], ids=["followed", "found at the seal"])
+def test_labels_that_are_renamed_are_marked_and_seals_go_on(tracked, database, event_triggers):
+    """A stored predicate keeps the old spelling: nothing new matches it. Labels that are added change nothing."""
+    database.execute("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    table = tracked("id integer PRIMARY KEY, value mood")
+    for name, predicate in (("sad", "value IN ('sad')"), ("rest", None)):
+        table.execute("SELECT dp_add_constraint('entry', %s, applies_to => %s, max_mutations => 2)", (name, predicate))
+    table.execute("INSERT INTO entry VALUES (1, 'sad')")
+    table.seal_through(0)
+    table.execute("ALTER TYPE mood ADD VALUE 'glum' BEFORE 'glad'")
+    table.seal_through(1)
+    assert table.events() == []
+    if not event_triggers:
+        table.execute("ALTER EVENT TRIGGER dbext_follow_command DISABLE")
+    table.execute("ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'")
+    table.execute("INSERT INTO entry VALUES (2, 'blue')")
+    table.seal_through(2)
+    assert [(begin, kind) for begin, _, kind, _ in table.events()] == [(2, "column")]
+    assert table.fetch("SELECT key_1, type_no FROM {admission} ORDER BY key_1") == [(1, 1), (2, 2)]
+    table.execute("ALTER TYPE mood RENAME VALUE 'glad' TO 'sad'; ALTER TYPE mood RENAME TO state")
+    table.execute("INSERT INTO entry VALUES (3, 'sad')")
+    table.seal_through(3)
+    assert table.settled() == {1: "blue", 2: "blue", 3: "sad"}
