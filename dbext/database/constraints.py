@@ -8,6 +8,7 @@ from dbext.database.catalog import StoredType
 from dbext.database.identifiers import private
 from dbext.database.session import Session
 from dbext.database.statements import fill, statements
+from dbext.errors import SealRefused
 from dbext.privacy.constraint import Constraint
 
 SQL = statements("constraints")
@@ -18,7 +19,8 @@ def lock(session: Session, table_id: int) -> None:
 
     What is priced afterwards is read in later statements, so that a budget set or spent meanwhile counts. A seal locks in the same order.
     """
-    session.fetch(SQL["lock"], table_id)
+    if not session.fetch(SQL["lock"], table_id):
+        raise SealRefused("the table was tracked anew meanwhile", hint="Try again.")
     session.fetch(SQL["lock_table"], table_id)
 
 

@@ -105,11 +105,19 @@ class Tick:
         return Span(**{field: self.size * count})
 
 
-def parse_span(text: str) -> Span:
+def parse_span(text: str, name: str = "an interval") -> Span:
     """Read an SQL interval literal: whole numbers with units ('14 days', '1 year 6 months') and clock times ('24:00').
 
-    Raises BadArgument for anything else PostgreSQL would take (signs, fractions, ISO 8601, 'ago'): such lengths are rarely meant.
+    Raises BadArgument, which calls it `name`, for anything else PostgreSQL would take (signs, fractions, ISO 8601, 'ago'): such lengths
+    are rarely meant.
     """
+    try:
+        return _span(text)
+    except BadArgument as refusal:
+        raise BadArgument(refusal.message.replace("an interval", name, 1), hint=refusal.hint) from refusal
+
+
+def _span(text: str) -> Span:
     totals = {"months": 0, "days": 0, "microseconds": 0}
     rest = text.strip().lower()
     if not rest:

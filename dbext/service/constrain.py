@@ -31,7 +31,6 @@ def add_constraint(
     """
     table = _open(session, tbl)
     limits, at_limit = _limits(table, max_mutations, active_within, at_limit)
-    constraints.lock(session, table.table_id)
     _require_new(table, catalog.entry_types(session, table.table_id), name, applies_to)
     predicate = None if applies_to is None else _predicate(session, table, applies_to)
     constraints.add(session, table.table_id, name, applies_to=predicate, limits=limits, at_limit=at_limit)
@@ -52,13 +51,12 @@ def alter_constraint(
     """Replace the limits of an entry type. Tighter limits are free; looser ones are counted for everything already charged."""
     table = _open(session, tbl)
     limits, at_limit = _limits(table, max_mutations, active_within, at_limit)
-    constraints.lock(session, table.table_id)
     known = next((one for one in catalog.entry_types(session, table.table_id) if one.name == name), None)
     if known is None:
         raise UnknownObject(f'table {table.shown_name} has no constraint "{name}"')
     if constraints.alter(session, table.table_id, known, limits, at_limit) != known.loosest:
         _require_affordable(session, table)
-    return f'"{name}": its entries {describe(table, limits, at_limit)} from now on; what was ever looser is still counted with'
+    return f'"{name}": from now on its entries {describe(table, limits, at_limit)}; losses are still counted with what was looser before'
 
 
 def describe(table: TrackedTable, limits: Constraint, at_limit: str) -> str:
@@ -77,7 +75,8 @@ def _open(session: Session, tbl: object) -> TrackedTable:
     rights.require_read_committed(session)
     table = catalog.tracked_by_regclass(session, str(tbl))
     rights.require_select(session, table.table_id, table.shown_name)
-    return table
+    constraints.lock(session, table.table_id)
+    return catalog.tracked_table(session, table.table_id)  # one without a budget may have been given another tick meanwhile
 
 
 def _limits(table: TrackedTable, mutations: int | None, within: str | None, at_limit: str | None) -> tuple[Constraint, str]:
@@ -86,7 +85,7 @@ def _limits(table: TrackedTable, mutations: int | None, within: str | None, at_l
         raise BadArgument("a constraint needs max_mutations, active_within, or both", hint="For example max_mutations => 3.")
     if at_limit not in ("stay", "leave"):
         raise BadArgument("at_limit is 'stay' or 'leave'")
-    ticks = None if within is None else whole_ticks(parse_span(within), table.tick, "active_within")
+    ticks = None if within is None else whole_ticks(parse_span(within, "active_within"), table.tick, "active_within")
     if at_limit == "leave" and ticks is None:
         raise BadArgument("at_limit => 'leave' needs active_within: it says when entries leave")
     if at_limit == "leave" and mutations == 1:

@@ -227,7 +227,8 @@ BEGIN
     IF relation IS NULL OR NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation) THEN
         PERFORM dbext_private.refuse('there is no such table', NULL, 'DP002');
     ELSIF reason IS NOT NULL THEN
-        PERFORM dbext_private.refuse(format('%s cannot be tracked: %s', relation::regclass, reason));
+        PERFORM dbext_private.refuse(format('%s cannot be tracked: %s', relation::regclass, reason),
+            'Only ordinary tables are tracked, such as one that it is made from, or one that a trigger of yours copies its rows to.');
     END IF;
 END $$;
 COMMENT ON FUNCTION dbext_private.refuse_untrackable(oid) IS 'Refuses relations whose mutations triggers cannot see in full.';

@@ -101,6 +101,7 @@ DECLARE
     column_numbers smallint[];
     known dbext_private.tracked_table;
     table_number integer;
+    unused boolean := false;
     role_to_grant text := quote_ident(owner_name);
     event text;
 BEGIN
@@ -120,11 +121,16 @@ BEGIN
     SELECT t.* INTO known FROM dbext_private.tracked_table AS t CROSS JOIN pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.oid = begin_tracking.relation AND (t.relation = c.oid OR t.relation = 0 AND (t.schema_name, t.table_name) = (n.nspname, c.relname))
     ORDER BY t.relation DESC, t.table_id DESC LIMIT 1;
-    IF FOUND THEN
+    IF known.table_id IS NOT NULL AND NOT known.tracked THEN
+        IF NOT dbext_private.same_arguments(known, relation, tick, time_zone, unit_numbers, CASE WHEN columns IS NOT NULL THEN column_numbers END) THEN
+            unused := dbext_private.forget_unused(known.table_id);
+        END IF;
+    END IF;
+    IF known.table_id IS NOT NULL AND NOT unused THEN
         table_number := dbext_private.resume_tracking(known, relation, tick, time_zone, unit_numbers,
             CASE WHEN columns IS NOT NULL THEN column_numbers END);
     ELSE
-        table_number := dbext_private.start_tracking(relation, tick, time_zone, unit_numbers, column_numbers);
+        table_number := dbext_private.start_tracking(known.table_id, relation, tick, time_zone, unit_numbers, column_numbers);
     END IF;
     PERFORM dbext_private.write_capture(table_number);
     EXECUTE format('GRANT INSERT ON dbext_private.log_%s TO %s', table_number, role_to_grant);
@@ -137,19 +143,27 @@ COMMENT ON FUNCTION dbext_private.begin_tracking(oid, interval, text, text[], te
     'Checks the table, prepares its catalog rows, run-time tables and capture functions, and lets its owner write the baseline until finish_tracking.';
 
 CREATE FUNCTION dbext_private.start_tracking(
-    relation oid, tick interval, time_zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS integer
+    forgotten integer, relation oid, tick interval, time_zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     parts record := dbext_private.tick_kind_and_size(tick);
     zone text := dbext_private.zone_name(time_zone);
     moment timestamptz := dbext_private.effective_now();
     tick_now bigint := dbext_private.tick_of(parts.kind, parts.size, zone, moment);
-    table_number integer;
+    table_number integer := forgotten;
 BEGIN
-    INSERT INTO dbext_private.tracked_table (schema_name, table_name, relation, tick_kind, tick_size, time_zone, first_tick, tracked, tracked_at)
-    SELECT n.nspname, c.relname, c.oid, parts.kind, parts.size, zone, tick_now, false, moment
-    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation
-    RETURNING table_id INTO table_number;
+    IF forgotten IS NULL THEN
+        INSERT INTO dbext_private.tracked_table (schema_name, table_name, relation, tick_kind, tick_size, time_zone, first_tick, tracked, tracked_at)
+        SELECT n.nspname, c.relname, c.oid, parts.kind, parts.size, zone, tick_now, false, moment
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation
+        RETURNING table_id INTO table_number;
+    ELSE
+        UPDATE dbext_private.tracked_table AS t
+        SET (schema_name, table_name, relation, tick_kind, tick_size, time_zone, first_tick, tracked, tracked_at, sealed_unconstrained, schema_facts)
+            = (SELECT n.nspname, c.relname, c.oid, parts.kind, parts.size, zone, tick_now, false, moment, false, NULL
+                FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = start_tracking.relation)
+        WHERE t.table_id = forgotten;
+    END IF;
     PERFORM dbext_private.store_columns(table_number, relation, unit_numbers, column_numbers);
     PERFORM dbext_private.create_run_time_tables(table_number);
     -- Snapshot 1:1: sees nothing, so the first seal takes every row that is in the log by then, the baseline of this very transaction
@@ -158,72 +172,8 @@ BEGIN
     VALUES (table_number, tick_now - 1, dbext_private.tick_end(parts.kind, parts.size, zone, tick_now - 1), '1:1:');
     RETURN table_number;
 END $$;
-COMMENT ON FUNCTION dbext_private.start_tracking(oid, interval, text, smallint[], smallint[]) IS 'Catalog rows and run-time tables of a table tracked for the first time.';
-
-CREATE FUNCTION dbext_private.columns_there(table_id integer, relation oid)
-RETURNS TABLE (column_name text, is_unit boolean, number smallint)
-LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT c.column_name, c.is_unit, a.attnum
-    FROM dbext_private.tracked_column AS c JOIN pg_attribute AS a ON a.attrelid = columns_there.relation AND a.attname = c.column_name
-    JOIN dbext_private.recorded_columns(columns_there.table_id) AS r ON r.number = c.position
-        AND r.type_id = dbext_private.base_type(a.atttypid) AND (r.collation_id = a.attcollation OR NOT c.is_unit)
-    WHERE c.table_id = columns_there.table_id AND NOT a.attisdropped
-$$;
-COMMENT ON FUNCTION dbext_private.columns_there(integer, oid) IS
-    'Columns tracked before that a relation has, by name and with the same type; of the unit with the same collation, too.';
-
-CREATE FUNCTION dbext_private.note_lost_column(lost dbext_private.tracked_column) RETURNS void
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT dbext_private.note_schema_event(lost.table_id, 'column', format('column "%s" was dropped or given another type%s', lost.column_name,
-        CASE WHEN lost.is_unit THEN ' or collation; it identified entries, so nothing is captured any more' ELSE '; it reads as NULL since' END))
-$$;
-COMMENT ON FUNCTION dbext_private.note_lost_column(dbext_private.tracked_column) IS 'Marks a table whose tracked column is gone.';
-
-CREATE FUNCTION dbext_private.resume_tracking(
-    known dbext_private.tracked_table, relation oid, tick interval, zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS integer
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    parts record := dbext_private.tick_kind_and_size(tick);
-    there smallint[] := ARRAY(SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k ORDER BY k.number);
-    unit_there smallint[] := ARRAY(SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k WHERE k.is_unit ORDER BY k.number);
-BEGIN
-    IF known.tracked AND cardinality(dbext_private.triggers_in_place(known.table_id, relation)) = 4
-        AND NOT EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = known.table_id AND e.through_tick IS NULL) THEN
-        PERFORM dbext_private.refuse(format('table %s is tracked already', relation::regclass), NULL, 'DP004');
-    END IF;
-    IF (parts.kind, parts.size, dbext_private.zone_name(zone)) IS DISTINCT FROM (known.tick_kind, known.tick_size, known.time_zone)
-        OR unit_there <> ARRAY(SELECT u FROM unnest(unit_numbers) AS u ORDER BY u)
-        OR cardinality(unit_there) <> (SELECT count(*) FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id AND c.is_unit)
-        OR there <> ARRAY(SELECT DISTINCT u FROM unnest(unit_numbers || column_numbers) AS u WHERE column_numbers IS NOT NULL ORDER BY u)
-            AND column_numbers IS NOT NULL THEN
-        PERFORM dbext_private.refuse(format('table %s was tracked before with another tick, time zone, unit or columns', relation::regclass),
-            'Its ledger and the entries already admitted depend on them: use the same arguments, and the unit''s type and collation of before.');
-    END IF;
-    UPDATE dbext_private.tracked_table AS t SET relation = resume_tracking.relation, tracked = false, schema_name = n.nspname, table_name = c.relname
-    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.oid = resume_tracking.relation AND t.table_id = known.table_id;
-    UPDATE dbext_private.tracked_column AS c SET attribute_number = coalesce(k.number, c.attribute_number), gone = k.number IS NULL
-    FROM dbext_private.tracked_column AS one LEFT JOIN dbext_private.columns_there(known.table_id, resume_tracking.relation) AS k USING (column_name)
-    WHERE c.table_id = known.table_id AND one.table_id = c.table_id AND one.position = c.position;
-    PERFORM dbext_private.empty_log(known.table_id);
-    PERFORM dbext_private.note_lost_column(c) FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id AND c.gone;
-    RETURN known.table_id;
-END $$;
-COMMENT ON FUNCTION dbext_private.resume_tracking(dbext_private.tracked_table, oid, interval, text, smallint[], smallint[]) IS
-    'Takes a table up again: ledger, admission and changes go on, what was not sealed is replaced by a fresh baseline after a T marker. Without column_numbers: the columns of before that are still there.';
-
-CREATE FUNCTION dbext_private.empty_log(table_id integer) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    EXECUTE format('TRUNCATE dbext_private.log_%s, dbext_private.deferred_%1$s', table_id);
-    EXECUTE format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid) VALUES (''T'', dbext_private.effective_now(), pg_current_xact_id())', table_id);
-    UPDATE dbext_private.seal_head AS h SET snapshot = '1:1:' WHERE h.table_id = empty_log.table_id;
-    UPDATE dbext_private.schema_event AS e
-    SET through_tick = greatest(dbext_private.open_tick(e.table_id), dbext_private.table_tick_of(e.table_id, dbext_private.effective_now()))
-    WHERE e.table_id = empty_log.table_id AND e.through_tick IS NULL;
-END $$;
-COMMENT ON FUNCTION dbext_private.empty_log(integer) IS
-    'Starts the log of a resumed table with a T marker: with the baseline behind it, settled to current image is one ordinary mutation per changed entry.';
+COMMENT ON FUNCTION dbext_private.start_tracking(integer, oid, interval, text, smallint[], smallint[]) IS
+    'Catalog rows and run-time tables of a table tracked for the first time, or under the number of one that forget_unused has emptied.';
 
 CREATE FUNCTION dbext_private.baseline_statement(table_id integer) RETURNS text
 LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
@@ -270,9 +220,8 @@ BEGIN
     PERFORM dbext_private.take_back_rights(table_id);
     PERFORM dbext_private.follow_labels(table_id);
     UPDATE dbext_private.tracked_table AS t SET tracked = true WHERE t.table_id = finish_tracking.table_id;
-    RETURN (SELECT format('Protected: %s. Every mutation is recorded from now on; a tick is %s %s in time zone %s.', dbext_private.protected_subject(t.table_id),
-        CASE t.tick_kind WHEN 'fixed' THEN t.tick_size / 1000000 ELSE t.tick_size END,
-        CASE t.tick_kind WHEN 'fixed' THEN 'second(s)' ELSE t.tick_kind || '(s)' END, t.time_zone)
+    RETURN (SELECT format('Protected: %s. Every mutation is recorded from now on; a tick is %s in time zone %s.', dbext_private.protected_subject(t.table_id),
+        dbext_private.public_span(t.tick_kind, t.tick_size), t.time_zone)
         FROM dbext_private.tracked_table AS t WHERE t.table_id = finish_tracking.table_id);
 END $$;
 COMMENT ON FUNCTION dbext_private.finish_tracking(integer, name) IS 'Takes the owner''s temporary rights away again and says what is protected.';

@@ -224,11 +224,41 @@ def test_untracked_and_tracked_again(tracked):
 
 def test_tracked_again_with_other_arguments(tracked):
     table = tracked("id integer PRIMARY KEY, value text, more text NOT NULL UNIQUE")
-    table.execute("SELECT dp_untrack('entry')")
+    table.execute("SELECT dp_set_budget('entry', 1); SELECT dp_untrack('entry')")
     for arguments in ("tick => '2 days'", "time_zone => 'Asia/Taipei'", "columns => '{value}'", "unit => '{more}'"):
         assert refused(table.session, f"SELECT dp_track('entry', {arguments})")[0] == "DP003"
     table.execute("ALTER TABLE entry ALTER COLUMN id TYPE bigint")
     assert refused(table.session, "SELECT dp_track('entry')")[0] == "DP003"
+
+
+@pytest.mark.parametrize(
+    "between", ["SELECT dp_untrack('entry')", "DROP TABLE entry; CREATE TABLE entry (id integer PRIMARY KEY, value text)"]
+)
+def test_what_never_had_a_budget_is_tracked_anew_with_other_arguments(tracked, between):
+    """Nothing about it ever left: constraints, marks and run-time tables go, and a mistyped tick is not for ever."""
+    table = tracked(rows="VALUES (1, 'one')")
+    table.execute("SELECT dp_add_constraint('entry', 'any', active_within => '3 days')")
+    table.seal_through(1)
+    assert refused(table.session, "SELECT dp_track('entry', tick => '12 hours')")[0] == "DP004"
+    table.execute(between)
+    said = table.track(tick="12 hours")
+    assert "a tick is 12 hours in time zone UTC" in said
+    assert table.fetch("SELECT table_id, tick_kind, tracked FROM dbext_private.tracked_table") == [(table.number, "fixed", True)]
+    for relation in ("entry_type", "schema_event", "seal"):
+        assert table.fetch(f"SELECT count(*) FROM dbext_private.{relation} WHERE table_id = {table.number}") == [(0,)]
+    assert table.fetch("SELECT count(*) FROM {admission}") == [(0,)]
+    table.execute("INSERT INTO entry VALUES (2, 'two')")
+    table.day(4)
+    table.seal()
+    assert table.settled()[2] == "two"
+
+
+def test_what_has_a_budget_is_not_forgotten(tracked):
+    table = tracked()
+    table.execute("SELECT dp_set_budget('entry', 1); SELECT dp_untrack('entry')")
+    assert "To begin anew" in str(refused(table.session, "SELECT dp_track('entry', tick => '12 hours')"))
+    table.track()
+    assert table.fetch("SELECT budget FROM dbext.tracked_table") == [("public.entry",)]
 
 
 def test_tracked_again_without_a_column_that_is_gone(tracked):

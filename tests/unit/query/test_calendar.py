@@ -157,3 +157,11 @@ def test_widths():
     ]:
         with pytest.raises(BadArgument):
             width_of(span, grid, DAY, age)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("-1 days", "active_within is not understood"), ("0 days", "active_within must be longer than nothing")]
+)
+def test_a_refusal_names_what_was_read(text, said):
+    with pytest.raises(BadArgument, match=said):
+        parse_span(text, "active_within")

@@ -1,0 +1,105 @@
+-- Tracking again: what was tracked before resumes; what nothing ever left about may be tracked anew. All of it is called by begin_tracking.
+
+CREATE FUNCTION dbext_private.columns_there(table_id integer, relation oid)
+RETURNS TABLE (column_name text, is_unit boolean, number smallint)
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT c.column_name, c.is_unit, a.attnum
+    FROM dbext_private.tracked_column AS c JOIN pg_attribute AS a ON a.attrelid = columns_there.relation AND a.attname = c.column_name
+    JOIN dbext_private.recorded_columns(columns_there.table_id) AS r ON r.number = c.position
+        AND r.type_id = dbext_private.base_type(a.atttypid) AND (r.collation_id = a.attcollation OR NOT c.is_unit)
+    WHERE c.table_id = columns_there.table_id AND NOT a.attisdropped
+$$;
+COMMENT ON FUNCTION dbext_private.columns_there(integer, oid) IS
+    'Columns tracked before that a relation has, by name and with the same type; of the unit with the same collation, too.';
+
+CREATE FUNCTION dbext_private.note_lost_column(lost dbext_private.tracked_column) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT dbext_private.note_schema_event(lost.table_id, 'column', format('column "%s" was dropped or given another type%s', lost.column_name,
+        CASE WHEN lost.is_unit THEN ' or collation; it identified entries, so nothing is captured any more' ELSE '; it reads as NULL since' END))
+$$;
+COMMENT ON FUNCTION dbext_private.note_lost_column(dbext_private.tracked_column) IS 'Marks a table whose tracked column is gone.';
+
+CREATE FUNCTION dbext_private.same_arguments(
+    known dbext_private.tracked_table, relation oid, tick interval, zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    parts record := dbext_private.tick_kind_and_size(tick);
+    there smallint[] := ARRAY(SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k ORDER BY k.number);
+    unit_there smallint[] := ARRAY(SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k WHERE k.is_unit ORDER BY k.number);
+BEGIN
+    RETURN (parts.kind, parts.size, dbext_private.zone_name(zone)) IS NOT DISTINCT FROM (known.tick_kind, known.tick_size, known.time_zone)
+        AND unit_there = ARRAY(SELECT u FROM unnest(unit_numbers) AS u ORDER BY u)
+        AND cardinality(unit_there) = (SELECT count(*) FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id AND c.is_unit)
+        AND (column_numbers IS NULL OR there = ARRAY(SELECT DISTINCT u FROM unnest(unit_numbers || column_numbers) AS u ORDER BY u));
+END $$;
+COMMENT ON FUNCTION dbext_private.same_arguments(dbext_private.tracked_table, oid, interval, text, smallint[], smallint[]) IS
+    'Whether a table is to be tracked as it was before. Without column_numbers: with the columns of before that are still there.';
+
+CREATE FUNCTION dbext_private.forget_unused(table_id integer) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    gone text;
+BEGIN
+    -- Whoever seals, sets a budget or changes a constraint locks these rows first, too, and finds the head gone; without a budget nothing is charged.
+    PERFORM FROM dbext_private.seal_head AS h WHERE h.table_id = forget_unused.table_id FOR UPDATE;
+    PERFORM FROM dbext_private.tracked_table AS t WHERE t.table_id = forget_unused.table_id FOR UPDATE;
+    IF EXISTS (SELECT FROM dbext_private.ledger AS l WHERE l.table_id = forget_unused.table_id)
+        OR EXISTS (SELECT FROM dbext_private.release AS r WHERE r.table_id = forget_unused.table_id)
+        OR EXISTS (SELECT FROM dbext_private.question AS q WHERE q.table_id = forget_unused.table_id) THEN
+        RETURN false;
+    END IF;
+    DELETE FROM dbext_private.seal_head AS h WHERE h.table_id = forget_unused.table_id;
+    DELETE FROM dbext_private.schema_event AS e WHERE e.table_id = forget_unused.table_id;
+    DELETE FROM dbext_private.seal AS s WHERE s.table_id = forget_unused.table_id;
+    DELETE FROM dbext_private.entry_type AS e WHERE e.table_id = forget_unused.table_id;
+    DELETE FROM dbext_private.tracked_column AS c WHERE c.table_id = forget_unused.table_id;
+    FOR gone IN
+        SELECT p.oid::regprocedure::text FROM pg_proc AS p
+        WHERE p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ ('^capture_[a-z]+_' || forget_unused.table_id || '$')
+    LOOP
+        EXECUTE 'DROP FUNCTION ' || gone;
+    END LOOP;
+    EXECUTE format('DROP TABLE dbext_private.log_%s, dbext_private.deferred_%1$s, dbext_private.admission_%1$s, dbext_private.change_%1$s', table_id);
+    RETURN true;
+END $$;
+COMMENT ON FUNCTION dbext_private.forget_unused(integer) IS
+    'Empties the number of a table that never had a budget, a release or a question, so that nothing ever left about it; false, with nothing changed, if it had.';
+
+CREATE FUNCTION dbext_private.resume_tracking(
+    known dbext_private.tracked_table, relation oid, tick interval, zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS integer
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF known.tracked AND cardinality(dbext_private.triggers_in_place(known.table_id, relation)) = 4
+        AND NOT EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = known.table_id AND e.through_tick IS NULL) THEN
+        PERFORM dbext_private.refuse(format('table %s is tracked already', relation::regclass), NULL, 'DP004');
+    END IF;
+    IF NOT dbext_private.same_arguments(known, relation, tick, zone, unit_numbers, column_numbers) THEN
+        PERFORM dbext_private.refuse(format('table %s was tracked before with another tick, time zone, unit or columns', relation::regclass),
+            'Its ledger and the entries already admitted depend on them: use the same arguments, and the unit''s type and collation of before. '
+            'To begin anew, put the rows into a new table of another name and track that.');
+    END IF;
+    UPDATE dbext_private.tracked_table AS t SET relation = resume_tracking.relation, tracked = false, schema_name = n.nspname, table_name = c.relname
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.oid = resume_tracking.relation AND t.table_id = known.table_id;
+    UPDATE dbext_private.tracked_column AS c SET attribute_number = coalesce(k.number, c.attribute_number), gone = k.number IS NULL
+    FROM dbext_private.tracked_column AS one LEFT JOIN dbext_private.columns_there(known.table_id, resume_tracking.relation) AS k USING (column_name)
+    WHERE c.table_id = known.table_id AND one.table_id = c.table_id AND one.position = c.position;
+    PERFORM dbext_private.empty_log(known.table_id);
+    PERFORM dbext_private.note_lost_column(c) FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id AND c.gone;
+    RETURN known.table_id;
+END $$;
+COMMENT ON FUNCTION dbext_private.resume_tracking(dbext_private.tracked_table, oid, interval, text, smallint[], smallint[]) IS
+    'Takes a table up again: ledger, admission and changes go on, what was not sealed is replaced by a fresh baseline after a T marker. Without column_numbers: the columns of before that are still there.';
+
+CREATE FUNCTION dbext_private.empty_log(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    EXECUTE format('TRUNCATE dbext_private.log_%s, dbext_private.deferred_%1$s', table_id);
+    EXECUTE format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid) VALUES (''T'', dbext_private.effective_now(), pg_current_xact_id())', table_id);
+    UPDATE dbext_private.seal_head AS h SET snapshot = '1:1:' WHERE h.table_id = empty_log.table_id;
+    UPDATE dbext_private.schema_event AS e
+    SET through_tick = greatest(dbext_private.open_tick(e.table_id), dbext_private.table_tick_of(e.table_id, dbext_private.effective_now()))
+    WHERE e.table_id = empty_log.table_id AND e.through_tick IS NULL;
+END $$;
+COMMENT ON FUNCTION dbext_private.empty_log(integer) IS
+    'Starts the log of a resumed table with a T marker: with the baseline behind it, settled to current image is one ordinary mutation per changed entry.';
