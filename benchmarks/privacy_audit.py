@@ -4,6 +4,7 @@ Two databases differ in entries that change as badly as their constraint allows.
 entry has two group keys of its own, so that its cells look like those of a pair of databases that differ in that entry alone. The
 attacker knows everything but whether the entry is there; he uses the likelihood ratio of all figures about it (for sums of several noises:
 the best linear statistic), picks a threshold on one half of the experiments and tests it on the other with Clopper-Pearson limits.
+Totals of a `state` all share the noise of their baseline, which hides much of what is charged: there the proven figure stays far below.
 
     python benchmarks/privacy_audit.py [--full] [--json FILE]
 """
