@@ -129,7 +129,7 @@ known AS (
 limited AS (
     SELECT k.entry, k.tick, k.present${news_k}, k.place, k.slots, k.frozen, k.was_present, k.first_tick, k.type_no${kept_k}${was_k},
         e.max_mutations AS k, k.type_no IS NOT NULL AND coalesce(k.tick <= k.first_tick + e.active_within, true) AS open,
-        k.leads AND k.first_op = 'B' AND k.tick = $9 AS baseline,
+        k.leads AND k.first_op = 'B' AS baseline,
         k.leads AND NOT k.in_order AND k.first_op IN ('I', 'U', 'D') AND k.type_no IS NOT NULL AND coalesce(k.tick <= k.first_tick + e.active_within, true)
             AND (k.was_present <> (k.first_op <> 'I') OR k.was_present AND (${first_differs})) AS mismatched,
         CASE WHEN k.leads AND e.at_limit = 'leave' THEN greatest(k.first_tick + e.active_within, $6 + 1) END AS leave_at,

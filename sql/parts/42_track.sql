@@ -178,10 +178,12 @@ COMMENT ON FUNCTION dbext_private.start_tracking(integer, oid, interval, text, s
 CREATE FUNCTION dbext_private.baseline_statement(table_id integer) RETURNS text
 LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
     -- TABLESAMPLE, of all rows, because nothing that could run someone's code has it: the schema may be renamed and a view put in its place.
-    SELECT format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid%s%s) SELECT ''B'', $1, pg_current_xact_id()%s%s '
+    -- Once something was sealed the rows are ordinary inserts: who came while nothing was recorded did come.
+    SELECT format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid%s%s) SELECT %L, $1, pg_current_xact_id()%s%s '
         'FROM ONLY %I.%I AS n TABLESAMPLE pg_catalog.system (100) WHERE n.tableoid OPERATOR(pg_catalog.=) %s',
-        t.table_id, c.keys, c.news, c.new_keys, c.new_values, t.schema_name, t.table_name, t.relation)
-    FROM dbext_private.tracked_table AS t CROSS JOIN LATERAL dbext_private.capture_columns(t.table_id) AS c
+        t.table_id, c.keys, c.news, CASE WHEN h.seal_no = 0 THEN 'B' ELSE 'I' END, c.new_keys, c.new_values, t.schema_name, t.table_name, t.relation)
+    FROM dbext_private.tracked_table AS t JOIN dbext_private.seal_head AS h USING (table_id)
+    CROSS JOIN LATERAL dbext_private.capture_columns(t.table_id) AS c
     WHERE t.table_id = baseline_statement.table_id
 $$;
 COMMENT ON FUNCTION dbext_private.baseline_statement(integer) IS 'The INSERT by which the table''s owner records the rows that exist; $1 is the time of tracking.';

@@ -222,6 +222,15 @@ def test_untracked_and_tracked_again(tracked):
     assert table.fetch("SELECT sum(mismatched) FROM dbext_private.seal") == [(0,)]
 
 
+def test_a_baseline_that_takes_longer_than_a_tick_is_a_baseline_all_the_same(tracked):
+    """What was there at dp_track has not entered, whichever tick its record falls into."""
+    table = tracked(rows="VALUES (1, 'one')")
+    table.execute("UPDATE dbext_private.seal_head SET tick = tick - 1, boundary = boundary - interval '1 day'")
+    table.execute("UPDATE dbext_private.tracked_table SET first_tick = first_tick - 1")
+    table.seal_through(0)
+    assert table.fetch("SELECT key_1, baseline FROM {change}") == [(1, True)]
+
+
 def test_tracked_again_with_other_arguments(tracked):
     table = tracked("id integer PRIMARY KEY, value text, more text NOT NULL UNIQUE")
     table.execute("SELECT dp_set_budget('entry', 1); SELECT dp_untrack('entry')")
