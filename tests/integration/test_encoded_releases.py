@@ -222,7 +222,7 @@ def test_a_row_is_drawn_once_even_when_the_catalog_is_set_back(limited):
     cases.day(2)
     cases.publish()
     before = cases.database.fetch("SELECT * FROM dbext_private.node ORDER BY 2")
-    cases.session.execute("UPDATE dbext_private.release SET next_period = 1, next_end = next_end - 2")
+    cases.session.execute("UPDATE dbext_private.release SET next_period = 1, next_answer = 1, next_end = next_end - 2")
     cases.session.execute("TRUNCATE dp_release.one")
     cases.publish(failures=["one"])
     assert cases.database.fetch("SELECT * FROM dbext_private.node ORDER BY 2") == before
@@ -239,3 +239,21 @@ def test_values_of_encoded_releases_are_not_rounded_and_their_view_is(limited):
     assert chosen[0][0] == "square_root"
     assert chosen[0][1].endswith("on encoder rows")
     assert cases.database.value("SELECT count(*) FROM dp_explain_release('one')") >= 4
+
+
+@pytest.mark.parametrize("mechanism", ["square_root", "signed_tree"])
+def test_nothing_is_answered_from_rows_that_could_be_rolled_back(limited, mechanism):
+    """Drawn and answered in one transaction: no row appears. Answered later, from what was committed, twice: the same rows."""
+    cases = limited(mechanism, epsilon=10)
+    declare(cases, "one", mechanism, 1)
+    cases.day(2)
+    cases.session.execute("SELECT dbext_private.seal_table(1)")
+    with cases.session.transaction():
+        assert cases.session.execute("SELECT dbext_private.draw_release(1)").fetchone() == (2,)
+        assert cases.session.execute("SELECT dbext_private.publish_release(1)").fetchone() == (0,)
+    seen = []
+    for _ in range(2):
+        with cases.session.transaction(force_rollback=True):
+            assert cases.session.execute("SELECT dbext_private.publish_release(1)").fetchone() == (2,)
+            seen.append(cases.session.execute("SELECT * FROM dp_release.one ORDER BY window_end, county").fetchall())
+    assert seen[0] == seen[1]
