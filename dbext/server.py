@@ -6,6 +6,7 @@ The only importer of plpy. Nothing of the database outlives a call: a backend ke
 from __future__ import annotations
 
 import json
+import os
 from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
@@ -16,6 +17,9 @@ import plpy  # exists inside a PL/Python backend only
 from dbext import __version__
 from dbext.database.session import DatabaseError, as_text
 from dbext.errors import DbextError, InternalError, VersionMismatch
+
+# A backend is one process among many: numpy, which is imported later and where it pays, gets no pool of threads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 #: Prepared plans kept per backend. A plan depends on the text of a statement alone.
 KEPT_PLANS = 500

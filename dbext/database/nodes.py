@@ -1,4 +1,4 @@
-"""Exact tick sums (private) and the noisy nodes drawn from them, each once."""
+"""Exact tick sums (private) and the noisy nodes (or encoder rows) drawn from them, each once."""
 
 from __future__ import annotations
 
@@ -48,3 +48,13 @@ def committed(session: Session, release_id: int, numbers: Collection[int]) -> di
     """Return those of the nodes that are stored for good: not one of this very transaction, which could still be rolled back."""
     rows = session.fetch(SQL["committed"], release_id, sorted(numbers)) if numbers else []
     return {row["node_no"]: row["noisy"] for row in rows}
+
+
+def tick_texts(session: Session, release_id: int, start: int, end: int) -> list[tuple[int, str]]:
+    """Return (tick, exact effects on the cells with commas between them) of the ticks in (start, end] that have any."""
+    return [(row["tick"], row["sums"]) for row in session.fetch(SQL["tick_texts"], release_id, start, end)]
+
+
+def committed_texts(session: Session, release_id: int) -> list[tuple[int, str]]:
+    """Return (number, cells with commas between them) of all nodes of a release that are stored for good, in order of number."""
+    return [(row["node_no"], row["noisy"]) for row in session.fetch(SQL["committed_texts"], release_id)]

@@ -33,6 +33,12 @@ class ReleaseTable:
     measure: Measure
     groups: tuple[GroupColumn, ...]
     description: str
+    whole_numbers: bool = True
+
+    @property
+    def value_type(self) -> str:
+        """The type of the noisy values: whole numbers plus whole noise stay whole, weighted sums of encoder rows do not."""
+        return "pg_catalog.int8" if self.whole_numbers else "pg_catalog.float8"
 
     @property
     def table(self) -> str:
@@ -51,7 +57,7 @@ class ReleaseTable:
             ("window_end", "pg_catalog.timestamptz", "End of the window, inclusive"),
             ("window_start", "pg_catalog.timestamptz", "Start of the window, exclusive; of a state: when the table's history begins"),
             *groups,
-            (self.value, "pg_catalog.int8", MEANINGS[self.measure] + "; may be negative"),
+            (self.value, self.value_type, MEANINGS[self.measure] + "; may be negative"),
             ("std_error", "pg_catalog.float8", "Standard error of the noise"),
             ("lower_95", "pg_catalog.float8", "Lower end of the 95% interval for the noise"),
             ("upper_95", "pg_catalog.float8", "Upper end of the 95% interval for the noise"),
@@ -164,6 +170,6 @@ def rows_sql(made: ReleaseTable) -> str:
         "FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $8::double precision[], $9::double precision[]) WITH ORDINALITY "
         "AS p(period, first, last, std_error, half_width, place), dbext_private.tracked_table AS t WHERE t.table_id = $2::integer) AS w "
         f"CROSS JOIN ({keys_sql(made.groups)}) AS k "
-        "JOIN unnest($6::bigint[]) WITH ORDINALITY AS v(value, n) ON v.n = (w.place - 1) * $7::bigint + k.cell "
+        f"JOIN unnest($6::{made.value_type}[]) WITH ORDINALITY AS v(value, n) ON v.n = (w.place - 1) * $7::bigint + k.cell "
         "ORDER BY v.n"
     )

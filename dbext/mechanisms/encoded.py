@@ -54,3 +54,8 @@ class EncodedMechanism(Protocol):
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `mechanism_from_json` reads."""
+
+
+def is_encoded(mechanism: object) -> bool:
+    """Whether a mechanism noises encoder rows, so that its answers are no whole numbers."""
+    return hasattr(mechanism, "rows")

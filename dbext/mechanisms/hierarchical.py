@@ -136,6 +136,14 @@ def _blocks(start: int, end: int, radix: int, levels: int) -> int:
     return count + end - start
 
 
+def block_counts(mechanism: HierarchicalSums) -> list[int]:
+    """Return the number of blocks of every window, over one turn of the longest block or up to the horizon."""
+    steps, radix, levels = mechanism.steps, mechanism.radix, mechanism.levels
+    turn = radix ** (levels - 1)
+    periods = range(1, min(turn, mechanism.count or turn) + 1)
+    return [_blocks((period - steps) % turn, (period - steps) % turn + steps, radix, levels) for period in periods]
+
+
 def hierarchical_sums(windows: Windows, power: int) -> HierarchicalSums | None:
     """Return windows counted in whole periods, assembled from the best levels; None if one level (disjoint blocks) is best."""
     steps = windows.width_steps

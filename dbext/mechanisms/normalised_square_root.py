@@ -123,6 +123,7 @@ class _Products(NamedTuple):
     rise: float
 
 
+@lru_cache(maxsize=16)
 def _scan(encoder: Encoder, span: int) -> _Products:
     import numpy as np
 

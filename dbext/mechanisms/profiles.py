@@ -15,8 +15,10 @@ from dbext.privacy.measure import Measure
 from dbext.privacy.pico import ceil_divide
 from dbext.privacy.profile import Profile, Reach
 
-#: Longest horizon whose positions are searched one by one.
-WIDEST = 4096
+#: Longest horizon whose positions are searched one by one: 4096 periods and a baseline.
+WIDEST = 4097
+#: Beyond this, entries that may change nearly always are bounded by the length of their runs alone.
+_WIDEST_DENSE = 512
 _WORK = 300_000_000
 _MOST_CHANGES, _MOST_LISTED, _MOST_EVENTS = 64, 1024, 32
 
@@ -53,7 +55,7 @@ def _one_cell(coefficients: Sequence[int], norm: int, limits: Reach) -> Profile:
     # An entry that has left after j > listed changes made an even number of them, or fewer.
     leave += extended[len(leave) :]
     ceiling = None
-    if width <= WIDEST and (limits.touches is None or 4 * limits.touches >= width):
+    if width <= WIDEST and _is_dense(limits, width):
         ceiling = round_up(_dense(coefficients, width), coefficients[0])
     return Profile(tuple(extended), tuple(leave), norm, ceiling, limits.span)
 
@@ -73,10 +75,15 @@ def _moves(coefficients: Sequence[int], norm: int, limits: Reach) -> Profile:
 def _searched(coefficients: Sequence[int], limits: Reach) -> tuple[AlternatingBounds, int]:
     width = min(len(coefficients), limits.span or len(coefficients))
     wanted = min(width, limits.touches or width, _MOST_CHANGES)
-    if width > WIDEST:
+    if width > WIDEST or (width > _WIDEST_DENSE and _is_dense(limits, width)):
         return long_bounds(scaled(coefficients), wanted), width
     affordable = max(4, _WORK // width**2 // 2 * 2)
     return alternating_bounds(scaled(coefficients), min(wanted, affordable), width), width
+
+
+def _is_dense(limits: Reach, width: int) -> bool:
+    """Whether an entry may change in so many periods that a bound on any number of changes decides."""
+    return limits.touches is None or 4 * limits.touches >= width
 
 
 def _dense(coefficients: Sequence[int], width: int) -> float:

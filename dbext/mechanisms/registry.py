@@ -12,6 +12,7 @@ from dbext.mechanisms.encoded import EncodedMechanism
 from dbext.mechanisms.hierarchical import HierarchicalSums
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
 from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
+from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.protocol import Mechanism
 from dbext.mechanisms.shared_windows import SharedWindows
 from dbext.mechanisms.signed_tree import SignedTree
@@ -49,6 +50,10 @@ def _binary_tree(data: dict[str, Any]) -> BinaryTree:
     return BinaryTree(grid_from_json(data["grid"]), data["horizon"], data["baseline"])
 
 
+def _plain_sums(data: dict[str, Any]) -> PlainSums:
+    return PlainSums(grid_from_json(data["grid"]), data["horizon"], data["baseline"])
+
+
 def _square_root(data: dict[str, Any]) -> SquareRoot:
     kind = NormalisedSquareRoot if data["kind"] == NormalisedSquareRoot.name else SquareRoot
     return kind(grid_from_json(data["grid"]), data["horizon"], data["baseline"])
@@ -73,6 +78,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Mechanism | EncodedMechanism]] = 
     DisjointSums.name: _disjoint,
     HierarchicalSums.name: _hierarchical,
     BinaryTree.name: _binary_tree,
+    PlainSums.name: _plain_sums,
     SquareRoot.name: _square_root,
     NormalisedSquareRoot.name: _square_root,
     SignedTree.name: _signed_tree,

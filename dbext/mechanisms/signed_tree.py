@@ -72,6 +72,18 @@ def best_shape(horizon: int) -> Shape:
     return best
 
 
+@lru_cache(maxsize=64)
+def best_radix(horizon: int, levels: int) -> int | None:
+    """Return the radix with the fewest blocks over all totals, for a number of levels; None if the horizon is too short for so many.
+
+    An equal share of noise for every level is best at this number of levels whatever an entry may touch, as long as its touches are shared
+    among the levels alike; where they are not (long lives), fewer levels are compared as well.
+    """
+    middle = (2 * horizon) ** (1 / levels)
+    radixes = [radix for radix in range(max(2, int(0.5 * middle)), int(1.6 * middle) + 3) if radix ** (levels - 1) <= horizon]
+    return min(radixes, key=lambda radix: int(digit_weights(horizon, Shape(radix, levels)).sum()), default=None)
+
+
 @dataclass(frozen=True)
 class SignedTree:
     """Totals of periods 1 ... horizon. With `baseline`, a node (-infinity, end(0)] joins every total (`state`)."""
@@ -99,6 +111,12 @@ class SignedTree:
         """Return the blocks that the period's total is the first to use; their noise is drawn then, even if they end later."""
         first = _first_uses(self)
         return tuple(self._node(number) for number, _ in self.answer(period) if first[number] == period)
+
+    def leaves(self, period: int) -> tuple[Node, ...]:
+        """Return the disjoint time ranges whose exact sums an answer needs first at this period: the period, at first the baseline too."""
+        check_period(period, self.horizon)
+        leaf = Node(period, self.grid.end(period - 1), self.grid.end(period))
+        return (Node(0, None, self.grid.end(0)), leaf) if self.baseline and period == 1 else (leaf,)
 
     def answer(self, period: int) -> tuple[tuple[int, int], ...]:
         """Return (node number, +1 or -1): blocks that add up to the total, and those beyond it that are taken away."""

@@ -132,7 +132,7 @@ class SquareRoot:
 
     def profile(self, measure: Measure, grouped: bool, limits: Reach) -> Profile:  # noqa: FBT001 a property of the release
         """Return the joint sensitivity of all rows; one change costs the column norm^2 of the whole numbers, exactly."""
-        return toeplitz_profile(self.coefficients, measure, grouped, limits)
+        return _profile(self.coefficients, measure, grouped, limits)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `mechanism_from_json` reads."""
@@ -144,6 +144,10 @@ class SquareRoot:
     def _weights(self, number: int) -> tuple[tuple[int, int], ...]:
         shift = number - self._position(number)
         return tuple((s + shift, weight) for s, weight in encoder_row(self.coefficients, self._position(number)))
+
+
+#: Kept, because a plan is often made again to be explained, and long horizons take a quarter of a second.
+_profile = lru_cache(maxsize=64)(toeplitz_profile)
 
 
 @lru_cache(maxsize=8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from dbext.mechanisms.error import half_width_95
@@ -9,22 +10,26 @@ from dbext.privacy.noise import DiscreteLaplace, Noise
 
 #: Parameters of noise are multiples of 1 / 1024: fine enough to lose no accuracy, coarse enough for fast exact sampling.
 DENOMINATOR = 1024
+_BITS = 22
 
 
-def largest_noise_within(max_error: Fraction, kind: type[Noise], weights: tuple[int, ...]) -> Noise | None:
+def largest_noise_within(max_error: Fraction, kind: type[Noise], weights: tuple[float, ...]) -> Noise | None:
     """The noise with the largest parameter whose sum with these weights has a 95% half width of at most `max_error`.
 
-    By bisection: a half width never falls when the parameter grows. None when even the smallest parameter is too much.
+    By bisection: a half width never falls when the parameter grows. None when even the smallest parameter is too much. Large parameters
+    (encoded mechanisms weigh with small fractions) are cut to 22 bits, for fast exact sampling.
     """
-    low, high = 0, _beyond(max_error, kind)
-    while high - low > 1:
+    low, high = 0, _beyond(max_error, kind, weights)
+    while high - low > max(1, low >> _BITS):
         middle = (low + high) // 2
         fits = half_width_95(kind(Fraction(middle, DENOMINATOR)), weights) <= max_error
         low, high = (middle, high) if fits else (low, middle)
-    return kind(Fraction(low, DENOMINATOR)) if low else None
+    spare = max(0, low.bit_length() - _BITS)
+    return kind(Fraction(low >> spare << spare, DENOMINATOR)) if low else None
 
 
-def _beyond(max_error: Fraction, kind: type[Noise]) -> int:
+def _beyond(max_error: Fraction, kind: type[Noise], weights: tuple[float, ...]) -> int:
     """A numerator whose noise surely reaches past the bound: half widths exceed the scale, or sigma, of one node by far."""
-    bound = max_error + 1
+    norm = min(1.0, math.sqrt(math.fsum(weight * weight for weight in weights)))
+    bound = (max_error + 1) / Fraction(norm)
     return int((bound if kind is DiscreteLaplace else bound * bound) * DENOMINATOR) + 1

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dbext.mechanisms.encoded import EncodedMechanism, is_encoded
 from dbext.mechanisms.error import answer_variance, half_width_95
-from dbext.mechanisms.protocol import Mechanism
+from dbext.mechanisms.protocol import Mechanism, Node
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.privacy.charge import Charge, charge_from_json
 from dbext.privacy.grid import grid_from_json
@@ -31,7 +32,7 @@ class Plan:
     kind: str
     measure: Measure
     grouped: bool
-    mechanism: Mechanism
+    mechanism: Mechanism | EncodedMechanism
     noise: Noise
     charges: tuple[Charge, ...]
     pure: bool
@@ -45,6 +46,16 @@ class Plan:
         """Number of periods; None is endless."""
         return self.mechanism.horizon
 
+    @property
+    def whole_numbers(self) -> bool:
+        """Whether answers are whole numbers; those of encoded mechanisms are not."""
+        return not is_encoded(self.mechanism)
+
+    def leaves(self, period: int) -> tuple[Node, ...]:
+        """The time ranges whose exact sums are needed first when a period closes; they overlap where a mechanism noises sums of its own."""
+        mechanism = self.mechanism
+        return mechanism.leaves(period) if hasattr(mechanism, "leaves") else mechanism.nodes(period)
+
     def window(self, period: int) -> tuple[int | None, int]:
         """The ticks that period n is about, as boundaries (a, b]; None reaches back to the beginning."""
         return self.mechanism.window(period)
@@ -53,8 +64,8 @@ class Plan:
         """The boundary at which period n ends: later than its window if that is aged."""
         return self.grid.end(period)
 
-    def coefficients(self, period: int) -> tuple[int, ...]:
-        """With what weights the nodes of a period's answer are summed."""
+    def coefficients(self, period: int) -> tuple[float, ...]:
+        """With what weights the nodes (or encoder rows) of a period's answer are summed."""
         return tuple(weight for _, weight in self.mechanism.answer(period))
 
     def std_error(self, period: int) -> float:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.disjoint import DisjointSums
+from dbext.mechanisms.encoded import EncodedMechanism
+from dbext.mechanisms.hierarchical import HierarchicalSums
 from dbext.mechanisms.protocol import Mechanism
+from dbext.mechanisms.signed_tree import SignedTree
+from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.noise import DiscreteLaplace, Noise
@@ -24,7 +27,7 @@ def plan_text(plan: Plan, tick: Tick, types: Sequence[EntryType] = ()) -> str:
         ("periods", _periods(plan, tick)),
         ("first window", _first_window(plan, tick)),
         ("mechanism", _mechanism(plan.mechanism)),
-        ("noise", noise_text(plan.noise)),
+        ("noise", _noise(plan)),
         ("error", f"std {plan.std_error(1):.4g}, 95% within {plan.half_width_95(1):.4g} in period 1"),
         ("epsilon", f"{float(plan.epsilon):.6g}"),
         ("loss", ", ".join(f"{names.get(number, number)} {_loss(plan, picos)}" for number, picos in sorted(plan.lifetime.items()))),
@@ -38,6 +41,10 @@ def noise_text(noise: Noise) -> str:
     if isinstance(noise, DiscreteLaplace):
         return f"discrete Laplace of scale {float(noise.scale):.4g}"
     return f"discrete Gaussian of sigma {float(noise.sigma_squared) ** 0.5:.4g}"
+
+
+def _noise(plan: Plan) -> str:
+    return noise_text(plan.noise) + ("" if plan.whole_numbers else " on encoder rows")
 
 
 def _loss(plan: Plan, picos: int) -> str:
@@ -60,10 +67,16 @@ def _first_window(plan: Plan, tick: Tick) -> str:
     return f"({'-infinity' if start is None else start}, {end}], {length}{aged}"
 
 
-def _mechanism(mechanism: Mechanism) -> str:
+def _mechanism(mechanism: Mechanism | EncodedMechanism) -> str:
     if isinstance(mechanism, DisjointSums):
         split = f" and {mechanism.remainder} ticks more" if mechanism.remainder else ""
         return f"{mechanism.name} of {mechanism.steps} period{'' if mechanism.steps == 1 else 's'}{split}"
-    if isinstance(mechanism, BinaryTree):
-        return f"{mechanism.name}{' on the state before period 1' if mechanism.baseline else ''}"
-    return mechanism.name
+    if isinstance(mechanism, (HierarchicalSums, SignedTree)):
+        return f"{mechanism.name} of {mechanism.levels} levels of radix {mechanism.radix}{_baseline(mechanism)}"
+    if isinstance(mechanism, SlidingRoot):
+        return f"{mechanism.name} of {mechanism.steps} periods"
+    return mechanism.name + _baseline(mechanism)
+
+
+def _baseline(mechanism: Mechanism | EncodedMechanism) -> str:
+    return " on the state before period 1" if getattr(mechanism, "baseline", False) else ""

@@ -1,38 +1,38 @@
 """Declaration -> plan: every mechanism and noise that could publish it, calibrated to the same lifetime loss, and the best of them.
 
-Candidates are compared by the root of their mean squared error over the periods, at equal lifetime epsilon of the worst entry. Neither
-form of a sliding window always wins: fresh noise per window touches an entry's every window but adds one noise, sums of disjoint blocks
-touch few blocks but add many (theory: (W + w) / P noises of 1 against w / P + 1 of W / P). So both are calibrated and measured.
+Candidates are compared by the root of their mean squared error over the periods, at equal lifetime epsilon of the worst entry. None
+always wins. Fresh noise per window touches an entry's every window but adds one noise, sums of disjoint blocks touch few blocks but add
+many; a square root with equal columns is best for entries that change once, the plain one where they change again (late changes then
+cost as much as early ones). So all are calibrated and measured.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
 from dbext.errors import BadArgument, InternalError, UnboundedLoss
-from dbext.mechanisms.binary_tree import BinaryTree
-from dbext.mechanisms.disjoint import disjoint_sums
-from dbext.mechanisms.error import answer_variance, half_width_95
-from dbext.mechanisms.independent import IndependentWindows, OneWindow
+from dbext.mechanisms.encoded import is_encoded
+from dbext.mechanisms.error import half_width_95
+from dbext.mechanisms.joint_bounds import joint_bounds
 from dbext.mechanisms.protocol import Mechanism
+from dbext.mechanisms.spread import spread
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.calibrate import noise_for
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.privacy.grid import RegularGrid
+from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from dbext.privacy.pattern import Windows
+from dbext.privacy.noise import Noise
+from dbext.query.admissible import options
 from dbext.query.calendar import Tick
 from dbext.query.declaration import Declaration
 from dbext.query.exact_error import largest_noise_within
-from dbext.query.periods import Grid
 from dbext.query.plan import Plan
 from dbext.query.shape import Request, Shape, shape_of
 
@@ -102,22 +102,6 @@ def plan_question(start: int | None, end: int, *, measure: Measure, epsilon: Fra
     return next(candidate.plan for candidate in ranked if candidate.chosen)
 
 
-def mechanisms_for(shape: Shape) -> list[Mechanism]:
-    """The mechanisms that can publish a shape, simplest first."""
-    if shape.kind == "once":
-        return [OneWindow(shape.start, shape.end)]
-    if shape.kind == "running_total":
-        return [BinaryTree(_aged(shape), shape.horizon, shape.baseline)]
-    windows = Windows(shape.grid, shape.width.ticks, shape.width.steps, shape.age, shape.horizon)
-    assembled = disjoint_sums(windows) if shape.kind == "sliding" else None
-    return [IndependentWindows(windows), *([assembled] if assembled else [])]
-
-
-def _aged(shape: Shape) -> Grid:
-    """The periods a running total sums: as early as it is aged."""
-    return replace(shape.grid, origin=shape.grid.origin - shape.age) if shape.age else shape.grid
-
-
 def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delta: Decimal, *, grouped: bool) -> list[Plan]:
     """One plan for each mechanism and kind of noise. Gaussian noise has no finite loss at delta = 0."""
     if request.epsilon is None and request.max_error is None:
@@ -127,11 +111,10 @@ def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delt
     if request.epsilon is not None:
         exact_epsilon(request.epsilon)
     _refuse_unbounded(shape, types)
-    kinds = [DiscreteLaplace] if delta == 0 else [DiscreteGaussian, DiscreteLaplace]
     calibrate = _for_epsilon if request.max_error is None else _for_error
     plans = (
         calibrate(_blank(shape, mechanism, grouped=grouped, pure=delta == 0), kind, request, types, delta)
-        for mechanism in mechanisms_for(shape)
+        for mechanism, kinds in options(shape, pure=delta == 0)
         for kind in kinds
     )
     return [found for found in plans if found is not None]
@@ -147,8 +130,9 @@ def _for_epsilon(blank: Plan, kind: type[Noise], request: Request, types: Sequen
     target = budget_picos(request.epsilon, delta)
     if target < 1:
         raise BadArgument("epsilon is too small to be counted", hint="Ask for more than 0.000001.")
-    noise = noise_for(blank.mechanism.patterns(), blank.measure, blank.grouped, types, target, blank.pure, kind)
-    finished = _with_noise(blank, noise, types)
+    joint = _joint(blank, types)
+    noise = noise_for(blank.mechanism.patterns(), blank.measure, blank.grouped, types, target, blank.pure, kind, joint=joint)
+    finished = _with_noise(blank, noise, types, joint)
     if max(finished.lifetime.values(), default=0) > target:
         raise InternalError("a calibrated plan costs more than it was allowed")
     return replace(finished, epsilon=request.epsilon)
@@ -158,17 +142,24 @@ def _for_error(blank: Plan, kind: type[Noise], request: Request, types: Sequence
     """The most noise whose widest interval stays within max_error, and what it costs; None if that is out of all proportion."""
     if request.max_error <= 0:
         raise BadArgument("max_error must be greater than 0")
-    widest = max(_answers(blank), key=lambda weights: sum(weight * weight for weight in weights))
+    widest = blank.coefficients(spread(blank.mechanism).period)
     noise = largest_noise_within(request.max_error, kind, widest)
     if noise is None:
         return None
-    finished = _with_noise(blank, noise, types)
+    finished = _with_noise(blank, noise, types, _joint(blank, types))
     epsilon = Fraction(epsilon_of(max(finished.lifetime.values(), default=0), delta))
     return replace(finished, epsilon=epsilon) if epsilon <= MAX_EPSILON else None
 
 
-def _with_noise(blank: Plan, noise: Noise, types: Sequence[EntryType]) -> Plan:
-    charges = tuple(Charge(pattern, noise, blank.measure, blank.grouped) for pattern in blank.mechanism.patterns())
+def _joint(blank: Plan, types: Sequence[EntryType]) -> tuple[JointBound, ...] | None:
+    """The proven bounds of a mechanism that noises overlapping sums; None for one that noises time ranges."""
+    if not is_encoded(blank.mechanism):
+        return None
+    return joint_bounds(blank.mechanism, blank.measure, blank.grouped, [one.constraint for one in types])
+
+
+def _with_noise(blank: Plan, noise: Noise, types: Sequence[EntryType], joint: tuple[JointBound, ...] | None) -> Plan:
+    charges = tuple(Charge(pattern, noise, blank.measure, blank.grouped, None, joint) for pattern in blank.mechanism.patterns())
     return replace(blank, noise=noise, charges=charges, lifetime=worst_case_loss(charges, types, blank.pure))
 
 
@@ -180,13 +171,6 @@ def _refuse_unbounded(shape: Shape, types: Sequence[EntryType]) -> None:
                 f'nothing bounds the loss of entries of type "{entry_type.name}": they may mutate in every period for ever',
                 hint="Add a constraint with dp_add_constraint (max_mutations, active_within or both), or give the release a horizon.",
             )
-
-
-def _answers(plan: Plan) -> Counter[tuple[int, ...]]:
-    """How often each list of coefficients occurs over the periods; windows are all alike."""
-    if plan.kind != "running_total":
-        return Counter([plan.coefficients(1)])
-    return Counter(tuple(sorted(plan.coefficients(period))) for period in range(1, plan.horizon + 1))
 
 
 def _ranked(plans: list[Plan], request: Request) -> tuple[Candidate, ...]:
@@ -204,11 +188,9 @@ def _ranked(plans: list[Plan], request: Request) -> tuple[Candidate, ...]:
 
 
 def _measured(found: Plan) -> Candidate:
-    answers = _answers(found)
-    variances = {weights: answer_variance(found.noise, weights) for weights in answers}
-    mean = sum(variances[weights] * count for weights, count in answers.items()) / answers.total()
-    worst = max(variances, key=variances.get)
-    return Candidate(found, math.sqrt(mean), math.sqrt(variances[worst]), half_width_95(found.noise, worst))
+    squares, variance = spread(found.mechanism), found.noise.variance
+    widest = half_width_95(found.noise, found.coefficients(squares.period))
+    return Candidate(found, math.sqrt(variance * squares.mean), math.sqrt(variance * squares.worst), widest)
 
 
 def _refuse_dear(needed: Fraction, request: Request) -> None:

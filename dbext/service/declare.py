@@ -80,7 +80,9 @@ def _planned(session: Session, drafted: Draft, budget: Budget) -> tuple[tuple[Ca
     """Return the candidates and the terms they were priced under; noise that would not fit into a bigint is refused."""
     terms = _terms(session, drafted, budget)
     made = candidates(drafted.declaration, drafted.request, drafted.table.tick, *terms)
-    require_noise_fits(next(one.plan.noise for one in made if one.chosen))
+    chosen = next(one.plan for one in made if one.chosen)
+    if chosen.whole_numbers:
+        require_noise_fits(chosen.noise)
     return made, terms
 
 
@@ -112,7 +114,7 @@ def _record(
         session, name, drafted.table.table_id, drafted.declaration.text, content, made.due_tick(1), _sum_from(drafted.table, made), by
     )
     releases.freeze_keys(session, release_id, keys)
-    release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made)))
+    release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made), made.whole_numbers))
     return release_id
 
 
@@ -133,8 +135,8 @@ def _content(drafted: Draft, made: Plan, groups: Sequence[GroupColumn]) -> dict[
 
 def _sum_from(table: TrackedTable, made: Plan) -> int:
     """Return the last tick whose effects no node of the release needs one by one."""
-    starts = [node.start for node in made.mechanism.nodes(1)]
-    ends = [node.end for node in made.mechanism.nodes(1)]
+    starts = [node.start for node in made.leaves(1)]
+    ends = [node.end for node in made.leaves(1)]
     return table.first_tick - 1 if None in starts else min([*starts, *ends])
 
 

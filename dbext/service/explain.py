@@ -10,7 +10,7 @@ from dbext.database import catalog, ledger, releases, rights
 from dbext.database.session import Session
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import epsilon_of
-from dbext.privacy.noise import DiscreteLaplace, Noise
+from dbext.privacy.noise import DiscreteLaplace
 from dbext.query.planner import Candidate, candidates
 from dbext.service.draft import draft
 
@@ -37,7 +37,7 @@ def candidate_rows(made: Sequence[Candidate], types: Sequence[EntryType], delta:
     return [
         {
             "mechanism": one.mechanism,
-            "noise": _noise(one.noise),
+            "noise": _noise(one),
             "mean_std_error": one.mean_std_error,
             "worst_std_error": one.worst_std_error,
             "epsilon_by_type": {names[number]: float(epsilon_of(picos, delta)) for number, picos in one.lifetime.items()},
@@ -51,7 +51,8 @@ def candidate_rows(made: Sequence[Candidate], types: Sequence[EntryType], delta:
     ]
 
 
-def _noise(noise: Noise) -> str:
-    if isinstance(noise, DiscreteLaplace):
-        return f"discrete Laplace, scale {float(noise.scale):.6g}"
-    return f"discrete Gaussian, sigma {float(noise.sigma_squared) ** 0.5:.6g}"
+def _noise(one: Candidate) -> str:
+    if isinstance(one.noise, DiscreteLaplace):
+        return f"discrete Laplace, scale {float(one.noise.scale):.6g}"
+    where = "" if one.plan.whole_numbers else " on encoder rows"
+    return f"discrete Gaussian, sigma {float(one.noise.sigma_squared) ** 0.5:.6g}{where}"

@@ -6,20 +6,21 @@ transaction after reading its answers would have nodes drawn anew, and could ave
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbext.database import catalog, ledger, nodes, release_table, releases, rights
+from dbext.database import catalog, ledger, release_table, releases, rights
 from dbext.database.catalog import TrackedTable
 from dbext.database.effects import tick_sums_sql
-from dbext.database.nodes import Cells
 from dbext.database.release_table import ReleaseTable
 from dbext.database.releases import Release
 from dbext.database.session import Session
-from dbext.mechanisms.sampling import draw
+from dbext.mechanisms.error import answer_variance, half_width_95
 from dbext.query.declaration import declaration_from_json
 from dbext.query.plan import Plan, plan_from_json
 from dbext.service.grouping import columns_from_json, groups_from_json
+from dbext.service.noising import Answers, Noising, answers, draw_nodes
 
 #: Values drawn, stored or written at once while catching up: bounds memory, whatever was missed.
 VALUES_AT_ONCE = 200_000
@@ -29,16 +30,24 @@ VALUES_AT_ONCE = 200_000
 class Due:
     """A release whose row is locked, with everything its statements are composed of.
 
-    `floor` is the tick that stands for all before it; `beginning` lies before every tick sum.
+    `floor` is the tick that stands for all before it.
     """
 
     release: Release
-    plan: Plan
+    noising: Noising
     table: ReleaseTable
     sums_sql: str
-    cells: int
     floor: int
-    beginning: int
+
+    @property
+    def plan(self) -> Plan:
+        """The release's plan."""
+        return self.noising.plan
+
+    @property
+    def cells(self) -> int:
+        """The number of group keys, or 1."""
+        return self.noising.cells
 
 
 def draw_release(session: Session, *, release_id: int) -> int:
@@ -53,7 +62,8 @@ def draw_release(session: Session, *, release_id: int) -> int:
     periods = list(_periods(due.plan, release.next_period, table.sealed_tick))
     summed = release.summed_through
     for batch in _batches(periods, due.cells):
-        summed = _draw_batch(session, due, batch, summed)
+        summed = _sum_ticks(session, due, batch, summed)
+        draw_nodes(session, due.noising, batch)
     _charge(session, due, periods[-1], summed, who.name)
     return len(periods)
 
@@ -63,15 +73,13 @@ def _due(release: Release, table: TrackedTable) -> Due:
     declaration = declaration_from_json(release.content["declaration"], columns)
     plan = plan_from_json(release.content["plan"])
     groups = groups_from_json(release.content["groups"], columns)
-    floor = max([node.end for node in plan.mechanism.nodes(1) if node.start is None], default=release.summed_through)
+    floor = max([node.end for node in plan.leaves(1) if node.start is None], default=release.summed_through)
     return Due(
         release,
-        plan,
-        ReleaseTable(release.name, plan.measure, groups, ""),
+        Noising(release.release_id, plan, release.content["cells"], min(table.first_tick, floor) - 1),
+        ReleaseTable(release.name, plan.measure, groups, "", plan.whole_numbers),
         tick_sums_sql(release.table_id, plan.measure, declaration.predicate, groups),
-        release.content["cells"],
         floor,
-        min(table.first_tick, floor) - 1,
     )
 
 
@@ -88,22 +96,12 @@ def _batches(periods: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
         yield periods[start : start + size]
 
 
-def _draw_batch(session: Session, due: Due, periods: Sequence[int], summed: int) -> int:
-    """Sum, draw and store the nodes of several periods; returns the last tick summed. The only place where a release draws."""
-    fresh = [node for period in periods for node in due.plan.mechanism.nodes(period)]
-    if not fresh:
-        return summed
-    release_id, through = due.release.release_id, max(node.end for node in fresh)
+def _sum_ticks(session: Session, due: Due, periods: Sequence[int], summed: int) -> int:
+    """Store the exact effects of the ticks that several periods are the first to need; returns the last tick that is summed."""
+    through = max((leaf.end for period in periods for leaf in due.plan.leaves(period)), default=summed)
     if through > summed:
-        session.execute(due.sums_sql, release_id, summed, through, due.floor)
-    noisy = _noised(due.plan, nodes.exact_sums(session, release_id, fresh, due.cells, due.beginning))
-    nodes.store(session, release_id, [node.number for node in fresh], noisy, due.cells)
+        session.execute(due.sums_sql, due.release.release_id, summed, through, due.floor)
     return max(summed, through)
-
-
-def _noised(plan: Plan, exact: Sequence[Cells]) -> Cells:
-    values = [value for node in exact for value in node]
-    return [value + noise for value, noise in zip(values, draw(plan.noise, len(values)), strict=True)]
 
 
 def _charge(session: Session, due: Due, last: int, summed: int, by: str) -> None:
@@ -146,27 +144,15 @@ def publish_release(session: Session, *, release_id: int) -> int:
 
 def _write_batch(session: Session, due: Due, periods: Sequence[int]) -> int:
     """Answer the leading periods whose nodes are committed; returns how many."""
-    mechanism = due.plan.mechanism
-    needed = {number for period in periods for number, _ in mechanism.answer(period)}
-    known = nodes.committed(session, due.release.release_id, needed)
-    ready = []
-    for period in periods:
-        if any(number not in known for number, _ in mechanism.answer(period)):
-            break
-        ready.append(period)
-    if ready:
-        _add_rows(session, due, ready, [_answer(due, period, known) for period in ready])
-    return len(ready)
+    made = answers(session, due.noising, periods)
+    if made:
+        _add_rows(session, due, periods[: len(made)], made)
+    return len(made)
 
 
-def _answer(due: Due, period: int, known: dict[int, Cells]) -> Cells:
-    """Return the answer of a period, one value per cell: post-processing of stored nodes."""
-    terms = [(known[number], coefficient) for number, coefficient in due.plan.mechanism.answer(period)]
-    return [sum(node[cell] * coefficient for node, coefficient in terms) for cell in range(due.cells)]
-
-
-def _add_rows(session: Session, due: Due, periods: Sequence[int], answers: Sequence[Cells]) -> None:
+def _add_rows(session: Session, due: Due, periods: Sequence[int], made: Answers) -> None:
     windows = [due.plan.window(period) for period in periods]
+    weights = [due.plan.coefficients(period) for period in periods]
     session.execute(
         release_table.rows_sql(due.table),
         due.release.release_id,
@@ -174,8 +160,8 @@ def _add_rows(session: Session, due: Due, periods: Sequence[int], answers: Seque
         list(periods),
         [start for start, _ in windows],
         [end for _, end in windows],
-        [value for answer in answers for value in answer],
+        [value for answer in made for value in answer],
         due.cells,
-        [due.plan.std_error(period) for period in periods],
-        [due.plan.half_width_95(period) for period in periods],
+        [math.sqrt(answer_variance(due.plan.noise, one)) for one in weights],
+        [half_width_95(due.plan.noise, one) for one in weights],
     )

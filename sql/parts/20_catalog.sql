@@ -176,11 +176,11 @@ COMMENT ON TABLE dbext_private.tick_sum IS 'Exact effect of one tick on every ce
 CREATE TABLE dbext_private.node (
     release_id integer NOT NULL REFERENCES dbext_private.release,
     node_no    bigint NOT NULL,
-    noisy      bigint[] NOT NULL,
+    noisy      numeric[] NOT NULL,
     drawn_in   xid8 NOT NULL DEFAULT pg_catalog.pg_current_xact_id(),
     CONSTRAINT node_drawn_once PRIMARY KEY (release_id, node_no)
 );
-COMMENT ON TABLE dbext_private.node IS 'Noisy nodes, one element per cell. The primary key makes a second draw impossible; nothing is answered from a node whose transaction is not committed.';
+COMMENT ON TABLE dbext_private.node IS 'Noisy nodes or encoder rows, one whole number per cell. The primary key makes a second draw impossible; nothing is answered from a node whose transaction is not committed.';
 
 CREATE TABLE dbext_private.ledger (
     ledger_no   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -232,9 +232,9 @@ kind: sliding
 measure: net
 periods: 1 day each from boundary 5700, without end
 first window: (5687, 5701], 14 days
-mechanism: independent_windows
-noise: discrete Gaussian of sigma 45.91
-error: std 45.91, 95% within 90 in period 1
+mechanism: sliding_root of 14 periods
+noise: discrete Gaussian of sigma 1.247e+06 on encoder rows
+error: std 26.23, 95% within 51.4 in period 1
 epsilon: 0.5
 loss: local rho 0.00664152;
 
@@ -397,11 +397,11 @@ kind: sliding
 measure: net
 periods: 1 day each from boundary 5700, without end
 first window: (5687, 5701], 14 days
-mechanism: independent_windows
-noise: discrete Gaussian of sigma 5.365
-error: std 5.365, 95% within 10 in period 1
-epsilon: 5.14072
-loss: local rho 0.486395;
+mechanism: sliding_root of 14 periods
+noise: discrete Gaussian of sigma 2.329e+05 on encoder rows
+error: std 4.9, 95% within 9.604 in period 1
+epsilon: 3.04618
+loss: local rho 0.190275;
 
 # --- running totals: a binary tree; `state` starts from what was there before
 
@@ -426,11 +426,11 @@ kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 365 in all
 first window: (-infinity, 5701], everything
-mechanism: binary_tree on the state before period 1
-noise: discrete Gaussian of sigma 52.06
-error: std 73.62, 95% within 144 in period 1
+mechanism: square_root on the state before period 1
+noise: discrete Gaussian of sigma 1.483e+08 on encoder rows
+error: std 39.54, 95% within 77.5 in period 1
 epsilon: 0.5
-loss: imported rho 0.00664152, local rho 0.00295179;
+loss: imported rho 0.00664152, local rho 0.00190561;
 
 -- every: 1 day
 -- horizon: 365
@@ -454,11 +454,11 @@ kind: running_total
 measure: entered
 periods: 1 day each from boundary 5700, 365 in all
 first window: (5700, 5701], 1 day
-mechanism: binary_tree
-noise: discrete Laplace of scale 238
-error: std 336.6, 95% within 713 in period 1
+mechanism: signed_tree of 2 levels of radix 28
+noise: discrete Laplace of scale 60
+error: std 84.85, 95% within 180 in period 1
 epsilon: 0.5
-loss: imported epsilon 0.5, local epsilon 0.0378151
+loss: imported epsilon 0.5, local epsilon 0.0333333
 note: entered counts from the start of the first period on, not what was there before;
 
 -- every: 1 month
@@ -468,9 +468,9 @@ kind: running_total
 measure: state
 periods: 1 month each from boundary 5689, 120 in all
 first window: (-infinity, 5720], everything
-mechanism: binary_tree on the state before period 1
-noise: discrete Laplace of scale 26
-error: std 52, 95% within 107 in period 1
+mechanism: signed_tree of 2 levels of radix 15 on the state before period 1
+noise: discrete Laplace of scale 8
+error: std 15.99, 95% within 33 in period 1
 epsilon: 0.5
 loss: local epsilon 0.5
 note: horizon 120 periods by default: noise is calibrated for so many, then the release ends;
@@ -483,11 +483,11 @@ kind: running_total
 measure: net
 periods: 7 days each from boundary 5719, 52 in all
 first window: (5719, 5726], 7 days
-mechanism: binary_tree
-noise: discrete Laplace of scale 22
-error: std 31.11, 95% within 66 in period 1
+mechanism: signed_tree of 2 levels of radix 10
+noise: discrete Laplace of scale 14
+error: std 19.79, 95% within 42 in period 1
 epsilon: 0.5
-loss: imported epsilon 0.409091, local epsilon 0.5
+loss: imported epsilon 0.5, local epsilon 0.285714
 note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;
 
 -- every: 1 month
@@ -498,11 +498,11 @@ kind: running_total
 measure: net
 periods: 1 month each from boundary 5720, 12 in all
 first window: (5720, 5750], 30 days
-mechanism: binary_tree
-noise: discrete Laplace of scale 14
-error: std 19.79, 95% within 42 in period 1
+mechanism: plain_sums
+noise: discrete Laplace of scale 4
+error: std 5.642, 95% within 12 in period 1
 epsilon: 0.5
-loss: imported epsilon 0.285714, local epsilon 0.5
+loss: imported epsilon 0.5, local epsilon 0.5
 note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;
 
 -- every: 7 days
@@ -512,11 +512,11 @@ kind: running_total
 measure: state
 periods: 7 days each from boundary 5698, 100 in all
 first window: (-infinity, 5702], everything, aged 3 days
-mechanism: binary_tree on the state before period 1
-noise: discrete Laplace of scale 26
-error: std 52, 95% within 107 in period 1
+mechanism: signed_tree of 2 levels of radix 14 on the state before period 1
+noise: discrete Laplace of scale 14
+error: std 27.99, 95% within 58 in period 1
 epsilon: 0.5
-loss: imported epsilon 0.384615, local epsilon 0.5;
+loss: imported epsilon 0.5, local epsilon 0.285714;
 
 -- every: 7 days
 -- horizon: 100
@@ -526,11 +526,11 @@ kind: running_total
 measure: net
 periods: 7 days each from boundary 5722, 100 in all
 first window: (5719, 5726], 7 days, aged 3 days
-mechanism: binary_tree
-noise: discrete Laplace of scale 26
-error: std 36.77, 95% within 78 in period 1
+mechanism: signed_tree of 2 levels of radix 14
+noise: discrete Laplace of scale 14
+error: std 19.79, 95% within 42 in period 1
 epsilon: 0.5
-loss: imported epsilon 0.384615, local epsilon 0.5;
+loss: imported epsilon 0.5, local epsilon 0.285714;
 
 -- every: 1 day
 -- horizon: 30
@@ -554,9 +554,9 @@ kind: running_total
 measure: state
 periods: 1 hour each from boundary 5700, 4096 in all
 first window: (-infinity, 5701], everything
-mechanism: binary_tree on the state before period 1
-noise: discrete Laplace of scale 48
-error: std 96, 95% within 197 in period 1
+mechanism: signed_tree of 3 levels of radix 20 on the state before period 1
+noise: discrete Laplace of scale 12
+error: std 23.99, 95% within 49 in period 1
 epsilon: 0.5
 loss: local epsilon 0.5
 note: horizon 4096 periods by default: noise is calibrated for so many, then the release ends;
@@ -570,11 +570,11 @@ kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 365 in all
 first window: (-infinity, 5701], everything
-mechanism: binary_tree on the state before period 1
-noise: discrete Gaussian of sigma 8.589
-error: std 12.15, 95% within 24 in period 1
-epsilon: 3.49486
-loss: imported rho 0.243993, local rho 0.108442;
+mechanism: square_root on the state before period 1
+noise: discrete Gaussian of sigma 6.235e+07 on encoder rows
+error: std 16.62, 95% within 32.58 in period 1
+epsilon: 1.26221
+loss: imported rho 0.0375957, local rho 0.0107871;
 
 # --- once: a fixed range has one answer
 

@@ -85,7 +85,7 @@ def test_either_form_of_a_sliding_window_can_win():
 
 def test_gaussian_noise_needs_delta_and_wins_with_it():
     assert {type(one.noise) for one in candidates(declared(TOTAL), DAILY, DAY, TYPES, PURE)} == {DiscreteLaplace}
-    with_delta = candidates(declared(TOTAL), DAILY, DAY, TYPES, DELTA)
+    with_delta = candidates(declared(TOTAL), replace(DAILY, horizon=100), DAY, TYPES, DELTA)
     assert {type(one.noise) for one in with_delta} == {DiscreteLaplace, DiscreteGaussian}
     assert isinstance(next(one for one in with_delta if one.chosen).noise, DiscreteGaussian)
 

@@ -1,0 +1,61 @@
+"""How much noise the answers of a mechanism hold: sums of squared weights, over all of its periods at once.
+
+The variance of an answer is that of one draw times the sum of squares of the weights of its nodes (or rows). Where a period's position
+says what that sum is, no answer is put together: ten years of days cost milliseconds.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from dbext.mechanisms.encoded import EncodedMechanism
+from dbext.mechanisms.hierarchical import HierarchicalSums, block_counts
+from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot, error_variances
+from dbext.mechanisms.protocol import Mechanism
+from dbext.mechanisms.signed_tree import Shape, SignedTree, digit_weights
+from dbext.mechanisms.sliding_root import BAND, SlidingRoot
+from dbext.mechanisms.square_root import SquareRoot
+
+#: Rows, in bands of the encoder, after which the error of endless windows no longer grows (by less than 1e-9 of itself).
+_SETTLED = 16
+
+
+class Spread(NamedTuple):
+    """Sum of squared weights: its mean over the periods, its largest value, and a period that has it."""
+
+    mean: float
+    worst: float
+    period: int
+
+
+@lru_cache(maxsize=128)
+def spread(mechanism: Mechanism | EncodedMechanism) -> Spread:
+    """Return the spread of a mechanism; of an endless one in the long run."""
+    if isinstance(mechanism, SlidingRoot):
+        return _sliding(mechanism)
+    squares = _squares(mechanism)
+    worst = max(squares)
+    return Spread(sum(squares) / len(squares), float(worst), squares.index(worst) + 1)
+
+
+def _squares(mechanism: Mechanism | EncodedMechanism) -> list[float]:
+    """Return the sums of all periods, or of one turn where they repeat."""
+    if isinstance(mechanism, NormalisedSquareRoot):
+        return error_variances(mechanism.positions)[mechanism.baseline :].tolist()
+    if isinstance(mechanism, SquareRoot):
+        return (mechanism.answer_series() ** 2).cumsum()[mechanism.baseline :].tolist()
+    if isinstance(mechanism, SignedTree):
+        return (digit_weights(mechanism.horizon, Shape(mechanism.radix, mechanism.levels)) + mechanism.baseline).tolist()
+    if isinstance(mechanism, HierarchicalSums):
+        return block_counts(mechanism)
+    last = mechanism.horizon if hasattr(mechanism, "baseline") else 1  # windows of one kind of node are all alike
+    return [sum(weight * weight for _, weight in mechanism.answer(period)) for period in range(1, last + 1)]
+
+
+def _sliding(mechanism: SlidingRoot) -> Spread:
+    """The weights of a window do not depend on its period, but early ones meet fewer rows: errors rise to their limit."""
+    last = mechanism.count or _SETTLED * BAND * mechanism.steps
+    sums = (mechanism.answer_series(last + mechanism.steps - 1) ** 2).cumsum()[mechanism.steps - 1 :]
+    mean = float(sums[-1]) if mechanism.count is None else float(sums.mean())
+    return Spread(mean, float(sums[-1]), last)

@@ -1,0 +1,89 @@
+"""Which mechanisms can publish a shape, and with which noises: what the planner compares.
+
+Pure budgets know Laplace noise and interval mechanisms; signed trees are for them alone (their matrix is not triangular, so that their
+zero-concentrated loss does not add up adaptively). With delta > 0 Gaussian noise and the encoded mechanisms join; Laplace noise stays where
+an entry touches few nodes. It wins only if one of them is allowed an epsilon of 2 or more, which long totals never are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dbext.mechanisms.binary_tree import BinaryTree
+from dbext.mechanisms.disjoint import disjoint_sums
+from dbext.mechanisms.hierarchical import hierarchical_sums
+from dbext.mechanisms.independent import IndependentWindows, OneWindow
+from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
+from dbext.mechanisms.plain_sums import PlainSums
+from dbext.mechanisms.protocol import Mechanism
+from dbext.mechanisms.signed_tree import SignedTree, best_radix
+from dbext.mechanisms.sliding_root import SlidingRoot
+from dbext.mechanisms.square_root import SquareRoot
+from dbext.privacy.grid import RegularGrid
+from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from dbext.privacy.pattern import Windows
+from dbext.query.periods import Grid
+from dbext.query.shape import Shape
+
+#: Plain sums are best up to about thirty periods; far beyond, intervals of thousands of terms only cost time, and so does Laplace noise.
+LONGEST_PLAIN = 128
+#: Equalised columns cost O(T^2) to plan and to publish.
+LONGEST_NORMALISED = 4_200
+#: Windows of more periods are left to blocks: their root takes seconds to work out.
+LONGEST_ROOT = 1_024
+SIGNED_LEVELS = (2, 3, 4)
+
+_LAPLACE, _GAUSSIAN = (DiscreteLaplace,), (DiscreteGaussian,)
+_EITHER = (DiscreteGaussian, DiscreteLaplace)
+
+Option = tuple[Mechanism, tuple[type[Noise], ...]]
+
+
+def options(shape: Shape, *, pure: bool) -> Iterator[Option]:
+    """Yield (mechanism, kinds of noise), simplest first."""
+    kinds = _LAPLACE if pure else _EITHER
+    if shape.kind == "once":
+        yield OneWindow(shape.start, shape.end), kinds
+    elif shape.kind == "running_total":
+        yield from _totals(shape, pure=pure)
+    else:
+        windows = Windows(shape.grid, shape.width.ticks, shape.width.steps, shape.age, shape.horizon)
+        yield IndependentWindows(windows), kinds
+        if shape.kind == "sliding":
+            yield from _sliding(windows, pure=pure)
+
+
+def _totals(shape: Shape, *, pure: bool) -> Iterator[Option]:
+    what = (_aged(shape), shape.horizon)
+    kinds = _LAPLACE if pure else _EITHER if shape.horizon <= LONGEST_PLAIN else _GAUSSIAN
+    if shape.horizon <= LONGEST_PLAIN:
+        yield PlainSums(*what, shape.baseline), kinds
+    yield BinaryTree(*what, shape.baseline), kinds
+    if pure:
+        for levels in SIGNED_LEVELS:
+            radix = best_radix(shape.horizon, levels)
+            if radix is not None:
+                yield SignedTree(*what, radix, levels, shape.baseline), _LAPLACE
+        return
+    yield SquareRoot(*what, shape.baseline), _GAUSSIAN
+    if shape.horizon <= LONGEST_NORMALISED:
+        yield NormalisedSquareRoot(*what, shape.baseline), _GAUSSIAN
+
+
+def _sliding(windows: Windows, *, pure: bool) -> Iterator[Option]:
+    assembled = disjoint_sums(windows)
+    if assembled is None:
+        return
+    yield assembled, _LAPLACE if pure else _EITHER
+    layered = hierarchical_sums(windows, 2 if pure else 1)
+    if layered is not None:
+        yield layered, _LAPLACE if pure else _GAUSSIAN
+    if not pure and assembled.remainder == 0 and 1 < assembled.steps <= LONGEST_ROOT:
+        yield SlidingRoot(windows.grid, assembled.steps, windows.age, windows.count), _GAUSSIAN
+
+
+def _aged(shape: Shape) -> Grid:
+    """The periods a running total sums: as early as it is aged."""
+    grid = shape.grid
+    return replace(grid, origin=grid.origin - shape.age) if shape.age and isinstance(grid, RegularGrid) else grid

@@ -1,0 +1,97 @@
+"""Noise on exact sums, and answers from what is stored, for each way in which a mechanism adds its noise.
+
+What is drawn is stored once and never drawn again; what is answered is post-processing of committed nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbext.database import nodes
+from dbext.database.nodes import Cells
+from dbext.database.session import Session
+from dbext.mechanisms.encoding import encode_rows, leaf_counts, noisy_table, weighted_sums
+from dbext.mechanisms.protocol import Node
+from dbext.mechanisms.sampling import draw
+from dbext.query.plan import Plan
+
+Answers = list[list[int]] | list[list[float]]
+
+
+@dataclass(frozen=True)
+class Noising:
+    """What is noised: a release's plan and cells. `beginning` lies before every tick sum."""
+
+    release_id: int
+    plan: Plan
+    cells: int
+    beginning: int
+
+    @property
+    def noise_only(self) -> bool:
+        """Whether nodes hold noise alone, and answers add the exact total: it equals the signed sum of noisy blocks exactly."""
+        return getattr(self.plan.mechanism, "noise_only", False)
+
+
+def draw_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> None:
+    """Draw and store what successive periods draw; exact tick sums must be there. The only place where a release draws."""
+    numbers, exact = (_nodes if noising.plan.whole_numbers else _rows)(session, noising, periods)
+    if numbers:
+        values = [value for node in exact for value in node]
+        noisy = [value + noise for value, noise in zip(values, draw(noising.plan.noise, len(values)), strict=True)]
+        nodes.store(session, noising.release_id, numbers, noisy, noising.cells)
+
+
+def _nodes(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[list[int], list[Cells]]:
+    """Return the time ranges that periods draw: numbers and exact sums, zeros where noise is stored alone."""
+    fresh = [node for period in periods for node in noising.plan.mechanism.nodes(period)]
+    numbers = [node.number for node in fresh]
+    if noising.noise_only or not fresh:
+        return numbers, [[0] * noising.cells for _ in fresh]
+    return numbers, nodes.exact_sums(session, noising.release_id, fresh, noising.cells, noising.beginning)
+
+
+def _rows(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[list[int], list[Cells]]:
+    """Return the encoder rows that periods draw: numbers and whole-number combinations of exact counts."""
+    mechanism = noising.plan.mechanism
+    rows = [row for period in periods for row in mechanism.rows(period)]
+    first = min(row.weights[0][0] for row in rows)
+    leaves = [leaf for period in range(1, periods[-1] + 1) for leaf in mechanism.leaves(period) if leaf.number >= first]
+    start = noising.beginning if leaves[0].start is None else leaves[0].start
+    texts = nodes.tick_texts(session, noising.release_id, start, leaves[-1].end)
+    return [row.number for row in rows], encode_rows(rows, first, leaf_counts(leaves, texts, noising.cells))
+
+
+def answers(session: Session, noising: Noising, periods: Sequence[int]) -> Answers:
+    """Return the answers, one number per cell, of the leading periods whose nodes are all committed."""
+    return (_from_nodes if noising.plan.whole_numbers else _from_rows)(session, noising, periods)
+
+
+def _from_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> list[Cells]:
+    """Sum committed nodes, and add the exact total where they hold noise alone."""
+    mechanism = noising.plan.mechanism
+    known = nodes.committed(session, noising.release_id, {number for period in periods for number, _ in mechanism.answer(period)})
+    found: list[Cells] = []
+    for period in periods:
+        terms = mechanism.answer(period)
+        if any(number not in known for number, _ in terms):
+            break
+        found.append([sum(known[number][cell] * weight for number, weight in terms) for cell in range(noising.cells)])
+    if not noising.noise_only or not found:
+        return found
+    windows = [Node(period, *noising.plan.window(period)) for period in periods[: len(found)]]
+    exact = nodes.exact_sums(session, noising.release_id, windows, noising.cells, noising.beginning)
+    return [[total + part for total, part in zip(*pair, strict=True)] for pair in zip(exact, found, strict=True)]
+
+
+def _from_rows(session: Session, noising: Noising, periods: Sequence[int]) -> list[list[float]]:
+    """Weigh the committed noisy rows of a period and before."""
+    stored = nodes.committed_texts(session, noising.release_id)
+    mechanism, numbers = noising.plan.mechanism, {number for number, _ in stored}
+    terms = [mechanism.answer(period) for period in periods]
+    ready = next((n for n, one in enumerate(terms) if any(number not in numbers for number, _ in one)), len(terms))
+    if not ready:
+        return []
+    table = noisy_table(stored)
+    return [weighted_sums(one, stored[0][0], table) for one in terms[:ready]]
