@@ -88,7 +88,7 @@ class Worker:
         stands_by = False
         while not self._stopping.is_set() and not self._lead(connection):
             if not stands_by:
-                log.info("another worker leads this database; this one stands by")
+                log.info("standing by: another worker has the lead")
             stands_by = True
             self._stopping.wait(STANDBY_WAIT)
         while not self._stopping.is_set():
