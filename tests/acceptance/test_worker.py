@@ -40,6 +40,7 @@ def test_one_of_two_workers_leads_and_the_other_takes_over(start, dbext, tickets
     assert "another worker leads" in once.stderr
     time.sleep(0.5)
     assert standby.count("this worker leads") == 0
+    assert standby.count("standing by") == 1
     leader.end(how)
     standby.wait_for("this worker leads")
     assert standby.end(signal.SIGTERM) == 0
