@@ -59,6 +59,18 @@ def lock(session: Session, release_id: int) -> Release:
     return _release(rows[0])
 
 
+def require_labels(session: Session, release: Release) -> None:
+    """Refuse a release of a table whose enum labels were renamed: its predicate, kept as text, would count something else than before.
+
+    Counts of two meanings do not telescope, so that one entry could move a node by more than is charged.
+    """
+    if session.fetch(SQL["relabelled"], release.release_id)[0]["relabelled"]:
+        raise NotSupported(
+            f'labels of an enum type were renamed since release "{release.name}" was declared, which changes what it counts',
+            hint="Drop it with dp_drop_release and declare it anew, or give the labels their old names back.",
+        )
+
+
 def is_taken(session: Session, name: str) -> bool:
     """Whether a release or another relation in schema dp_release has the name."""
     return session.fetch(SQL["taken"], name)[0]["taken"]

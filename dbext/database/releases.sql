@@ -6,8 +6,11 @@ SELECT EXISTS (SELECT FROM dbext_private.release AS r WHERE r.name = $1::text AN
 
 -- name: add
 -- Record a declared release.
-INSERT INTO dbext_private.release (name, table_id, declaration, plan, state, next_end, summed_through, created_by)
-VALUES ($1::text, $2::integer, $3::text, $4::jsonb, 'active', $5::bigint, $6::bigint, $7::text)
+INSERT INTO dbext_private.release (name, table_id, declaration, plan, labels, state, next_end, summed_through, created_by)
+VALUES ($1::text, $2::integer, $3::text, $4::jsonb, (
+    SELECT jsonb_object_agg(e.oid, e.enumlabel)
+    FROM pg_enum AS e WHERE e.enumtypid IN (SELECT c.type_id FROM dbext_private.recorded_columns($2::integer) AS c)
+), 'active', $5::bigint, $6::bigint, $7::text)
 RETURNING release_id
 
 -- name: add_keys
@@ -26,6 +29,14 @@ FROM dbext_private.release AS r WHERE r.name = $1::text AND r.state <> 'dropped'
 -- Take the row of a release: whoever publishes or drops it holds it.
 SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by
 FROM dbext_private.release AS r WHERE r.release_id = $1::integer FOR UPDATE
+
+-- name: relabelled
+-- Whether a label of the table's enum columns was renamed since the release was declared. In a restored database labels have other OIDs.
+SELECT r.labels IS NOT NULL AND EXISTS (
+    SELECT FROM jsonb_each_text(r.labels) AS b JOIN pg_enum AS e ON e.oid = b.key::oid
+    WHERE e.enumlabel <> b.value AND e.enumtypid IN (SELECT c.type_id FROM dbext_private.recorded_columns(r.table_id) AS c)
+) AS relabelled
+FROM dbext_private.release AS r WHERE r.release_id = $1::integer
 
 -- name: advance
 -- Note what was drawn.

@@ -58,6 +58,7 @@ def draw_release(session: Session, *, release_id: int) -> int:
     table = catalog.tracked_table(session, release.table_id)
     if release.state != "active" or release.next_end is None or release.next_end > table.sealed_tick:
         return 0
+    releases.require_labels(session, release)
     due = _due(release, table)
     periods = list(_periods(due.plan, release.next_period, table.sealed_tick))
     summed = release.summed_through

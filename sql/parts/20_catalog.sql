@@ -140,6 +140,7 @@ CREATE TABLE dbext_private.release (
     table_id        integer NOT NULL REFERENCES dbext_private.tracked_table,
     declaration     text NOT NULL,
     plan            jsonb NOT NULL,
+    labels          jsonb,
     state           text NOT NULL CONSTRAINT release_state_known CHECK (state IN ('active', 'finished', 'dropped')),
     next_period     bigint NOT NULL DEFAULT 1,
     next_answer     bigint NOT NULL DEFAULT 1,
@@ -152,6 +153,7 @@ CREATE TABLE dbext_private.release (
 );
 CREATE UNIQUE INDEX release_name_key ON dbext_private.release (name) WHERE state <> 'dropped';
 COMMENT ON TABLE dbext_private.release IS 'Declared releases. next_period is the first one whose nodes are not drawn; exact sums exist through tick summed_through.';
+COMMENT ON COLUMN dbext_private.release.labels IS 'Labels of the table''s enum columns at declaration, by OID: were one renamed, the predicate would mean something else';
 COMMENT ON COLUMN dbext_private.release.next_answer IS 'First period not yet in the release table: answers follow once their nodes are committed';
 COMMENT ON COLUMN dbext_private.release.last_end IS 'Tick that closed the last published period; NULL before the first';
 COMMENT ON COLUMN dbext_private.release.next_end IS 'Tick that must be sealed before the next period is published; NULL when none is to come';

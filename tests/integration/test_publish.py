@@ -295,3 +295,24 @@ def test_settings_of_the_publisher_change_nothing(cases):
     with cases.database.connect() as plain:
         assert plain.execute("SELECT state FROM dp_release.one ORDER BY county").fetchall() == [(1,), (1,)]
         assert plain.execute("SELECT state FROM dp_release.two ORDER BY reported").fetchall() == [(0,), (1,)]
+
+
+def test_a_release_stops_when_labels_are_renamed_and_goes_on_when_they_have_their_names_back(tracked, database):
+    """Counts of two meanings do not telescope: one entry could move a node of a running total by two."""
+    database.execute("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    table = tracked("id integer PRIMARY KEY, value mood")
+    table.execute("SELECT dp_add_constraint('entry', 'any', max_mutations => 4)")
+    table.execute("SELECT dp_set_budget('entry', 9)")
+    release = "SELECT dp_create_release('r', $$ SELECT count(*) FROM entry WHERE value = 'sad' $$, every => '1 day', horizon => 9, epsilon => 1)"
+    table.execute(release)
+    swap = "ALTER TYPE mood RENAME VALUE 'sad' TO 'x'; ALTER TYPE mood RENAME VALUE 'glad' TO 'sad'; ALTER TYPE mood RENAME VALUE 'x' TO 'glad'"
+    last = 0
+    for day, change, goes_on in ((2, None, True), (3, swap, False), (4, swap, True), (5, "ALTER TYPE mood ADD VALUE 'glum'", True)):
+        if change:
+            table.execute(change)
+        table.day(day)
+        table.execute("CALL dp_publish()")
+        ((published, error),) = table.fetch("SELECT (SELECT count(*) FROM dp_release.r), s.last_error FROM dbext_private.release AS s")
+        assert (published != last) is goes_on
+        assert error == (None if goes_on else "DP003")
+        last = published
