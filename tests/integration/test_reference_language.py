@@ -43,16 +43,18 @@ def rows(section, heading):
     return found
 
 
-def test_every_time_range_becomes_the_plan_named(declared):
+def test_every_time_range_becomes_the_plan_named(declared, database):
     for row in rows("Time range", "range"):
         text = "SELECT count(*) FROM cases"
         if row["range"] != "(none)":
             text += f"{' ' if 'GROUP BY' in row['range'] else ' WHERE '}{code(row['range'])}"
         options = {} if row["kind"] == "once" or "GROUP BY" in row["range"] else {"every": "1 day"}
         said = declared(text, **options)
-        mechanism = re.search(rf": {row['kind']} of {row['measure']}, mechanism (\w+);", said)
-        assert mechanism, (row, said)
-        assert f"`{mechanism[1]}`" in PAGE
+        name = re.match(r"release dp_release\.(\w+):", said)[1]
+        ((kind, mechanism),) = database.fetch("SELECT kind, mechanism FROM dp_explain_release(%s) WHERE chosen", [name])
+        assert kind == row["kind"], (row, said)
+        assert f"measure {row['measure']}, mechanism {mechanism};" in said, (row, said)
+        assert f"`{mechanism}`" in PAGE
 
 
 def examples(heading):
