@@ -7,7 +7,8 @@ import datetime as dt
 import psycopg
 from bench import arguments, private_database, seconds, show
 
-GROUPS = 1000
+#: Days until the same entries are mutated again.
+SPAN = 10
 START = dt.datetime(2025, 1, 1, 12, tzinfo=dt.timezone.utc)
 
 
@@ -26,7 +27,7 @@ def prepare(connection: psycopg.Connection, entries: int) -> None:
         " epsilon => 900, groups => 'SELECT line FROM line', horizon => 400)"
     )
     connection.execute(
-        "INSERT INTO ticket SELECT i, i % 1000, 'sold' FROM generate_series(1, %s) AS i", (entries,)
+        "INSERT INTO ticket SELECT i, i %% 1000, 'sold' FROM generate_series(1, %s) AS i", (entries,)
     )
 
 
@@ -40,7 +41,7 @@ def mutate(connection: psycopg.Connection, rows: int, day: int) -> None:
     connection.execute(
         "UPDATE ticket SET status = CASE status WHEN 'sold' THEN 'used' ELSE 'sold' END"
         " WHERE id > %s AND id <= %s",
-        ((day * rows) % 5_000_000, (day * rows) % 5_000_000 + rows),
+        ((day * rows) % (SPAN * rows), (day * rows) % (SPAN * rows) + rows),
     )
 
 
@@ -66,7 +67,7 @@ def main() -> None:
     rows, histories = (50_000, (100_000, 500_000)) if options.quick else (500_000, (1_000_000, 10_000_000))
     figures: dict[str, float] = {}
     with private_database("read_path") as connection:
-        prepare(connection, 500_000 if options.quick else 5_500_000)
+        prepare(connection, SPAN * rows)
         day, logged = 0, 0
         at(connection, 1)
         connection.execute("CALL dp_publish()")
