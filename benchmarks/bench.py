@@ -1,10 +1,9 @@
-"""What the benchmarks share: a private cluster, alternating timings and a table of ratios."""
+"""What the benchmarks share: a private cluster, timings and a table of ratios."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,15 +39,6 @@ def seconds(action: Callable[[], object]) -> float:
     start = time.perf_counter()
     action()
     return time.perf_counter() - start
-
-
-def alternate(actions: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Run the actions in turn, `rounds` times, and return each one's median in seconds."""
-    taken: dict[str, list[float]] = {name: [] for name in actions}
-    for _ in range(rounds):
-        for name, action in actions.items():
-            taken[name].append(seconds(action))
-    return {name: statistics.median(times) for name, times in taken.items()}
 
 
 def show(title: str, figures: dict[str, float], target: Path | None = None) -> None:

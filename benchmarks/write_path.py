@@ -5,8 +5,10 @@ The limit is what anybody would write by hand: a second INSERT, into a typed log
 
 from __future__ import annotations
 
+import statistics
+
 import psycopg
-from bench import alternate, arguments, private_database, show
+from bench import arguments, private_database, seconds, show
 
 COLUMNS = "(id bigint PRIMARY KEY, line integer NOT NULL, status text NOT NULL, updated timestamptz)"
 ROWS = "SELECT i, i %% 1000, 'active', NULL::timestamptz FROM generate_series(1, {rows}) AS i"
@@ -42,20 +44,18 @@ def figures(connection: psycopg.Connection, rows: int, rounds: int) -> dict[str,
         "UPDATE": (update, "'U', id, line, line, 'active', status"),
         "DELETE": ("DELETE FROM {}", "'D', id, line, NULL, status, NULL"),
     }
-    taken: dict[str, dict[str, float]] = {step: {} for step in steps}
-    rounds_of = {step: {name: [] for name in ("plain", "tracked", "by_hand")} for step in steps}
+    taken: dict[tuple[str, str], list[float]] = {}
     for _ in range(rounds):
         for step, (statement, values) in steps.items():
-            actions = {name: statement.format(name) for name in ("plain", "tracked")}
-            actions["by_hand"] = by_hand(statement.format("by_hand"), values)
-            for name, time in alternate({n: (lambda s=s: connection.execute(s)) for n, s in actions.items()}, 1).items():
-                rounds_of[step][name].append(time)
+            statements = {name: statement.format(name) for name in ("plain", "tracked")}
+            statements["by_hand"] = by_hand(statement.format("by_hand"), values)
+            for name, text in statements.items():
+                taken.setdefault((step, name), []).append(seconds(lambda text=text: connection.execute(text)))
         for name in ("plain", "tracked", "by_hand", "by_hand_log"):
             connection.execute(f"VACUUM {name}")
-    for step, names in rounds_of.items():
-        taken[step] = {name: sorted(times)[len(times) // 2] for name, times in names.items()}
+    median = {which: statistics.median(times) for which, times in taken.items()}
     return {
-        f"{step} of {rows} rows, {label}": taken[step]["tracked"] / taken[step][base]
+        f"{step} of {rows} rows, {label}": median[step, "tracked"] / median[step, base]
         for step in steps
         for label, base in (("tracked / untracked", "plain"), ("tracked / second INSERT by hand", "by_hand"))
     }
