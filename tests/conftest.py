@@ -65,11 +65,13 @@ class Database:
         ((value,),) = self.fetch(sql, params)
         return value
 
-    def create_role(self, *member_of: str, name: str = "person", options: str = "LOGIN") -> str:
-        """Create a role that this test alone has, a member of the roles named, and return its name."""
+    def create_role(self, *member_of: str, name: str = "person", options: str = "LOGIN", admitted: bool = True) -> str:
+        """Create a role that this test alone has, a member of the roles named (and then admitted to this database), and return its name."""
         role = f"{name}_{os.getpid()}_{next(_serial)}"
         members = f" IN ROLE {', '.join(member_of)}" if member_of else ""
         self.execute(f"CREATE ROLE {role} {options}{members}")
+        if member_of and admitted:
+            self.execute(f"GRANT USAGE ON SCHEMA dbext, dp_release TO {role}")
         self._roles.append(role)
         return role
 

@@ -15,7 +15,10 @@ PRIVACY_REFUSALS = {BudgetExceeded.sqlstate, UnboundedLoss.sqlstate}
 CONNECTION_CLASSES = ("08", "28", "3D", "57P")
 
 #: Said when the database refuses a role without saying what it lacks.
-WHO_MAY = "Members of dbext_reader may look, of dbext_analyst ask and declare, of dbext_admin publish: GRANT one of them to your role."
+WHO_MAY = (
+    "Members of dbext_reader may look, of dbext_analyst ask and declare, of dbext_admin publish, if they are admitted to this database: "
+    "GRANT one of them to your role, and USAGE ON SCHEMA dbext, dp_release."
+)
 
 
 class ExitCode(IntEnum):

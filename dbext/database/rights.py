@@ -1,4 +1,4 @@
-"""Who calls, and what he may do. Roles are cluster-wide, so that every call is also checked against the table in this database."""
+"""Who calls, and what he may do. Roles are cluster-wide, so that every call is also checked against what was granted in this database."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ class Caller:
     name: str
     admin: bool
     analyst: bool
+    admitted: bool
 
 
 def caller(session: Session) -> Caller:
     """Return who calls."""
     (row,) = session.fetch(SQL["caller"])
-    return Caller(row["name"], row["admin"], row["analyst"])
+    return Caller(row["name"], row["admin"], row["analyst"], row["admitted"])
 
 
 def require_admin(session: Session) -> Caller:
     """Return the caller, who must be a member of dbext_admin."""
     found = caller(session)
     if not found.admin:
-        raise NotPermitted("only a member of dbext_admin may do this")
+        raise _not_admitted(found, "dbext_admin")
     return found
 
 
@@ -41,8 +42,15 @@ def require_analyst(session: Session) -> Caller:
     """Return the caller, who must be a member of dbext_analyst or dbext_admin."""
     found = caller(session)
     if not found.analyst:
-        raise NotPermitted("only a member of dbext_analyst or dbext_admin may do this")
+        raise _not_admitted(found, "dbext_analyst or dbext_admin")
     return found
+
+
+def _not_admitted(who: Caller, role: str) -> NotPermitted:
+    if who.admitted:
+        return NotPermitted(f"only a member of {role} may do this")
+    said = f"role {shown(who.name)} is not admitted to this database"
+    return NotPermitted(said, hint=f"A superuser admits it: GRANT USAGE ON SCHEMA dbext, dp_release TO {shown(who.name)};")
 
 
 def require_select(session: Session, table_id: int, name: str, positions: Iterable[int] = ()) -> None:

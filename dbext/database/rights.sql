@@ -1,6 +1,7 @@
 -- name: caller
 -- Who calls, and whether the roles of this extension allow asking and administering.
-SELECT who.name::text AS name, dbext_private.is_admin(who.name) AS admin, dbext_private.is_analyst(who.name) AS analyst
+SELECT who.name::text AS name, dbext_private.is_admin(who.name) AS admin, dbext_private.is_analyst(who.name) AS analyst,
+       dbext_private.is_admitted(who.name) AS admitted
 FROM (SELECT dbext_private.caller() AS name) AS who
 
 -- name: unreadable

@@ -6,23 +6,32 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION dbext_private.caller() IS 'The role that acts, seen through any number of SECURITY DEFINER functions.';
 
+-- Roles belong to the cluster, so that membership alone says nothing about this database; privileges on a schema belong to the database.
+CREATE FUNCTION dbext_private.is_admitted(role_name name) RETURNS boolean
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT has_schema_privilege(role_name, 'dbext', 'USAGE')
+$$;
+COMMENT ON FUNCTION dbext_private.is_admitted(name) IS 'Whether a role may use dbext in this database at all: by USAGE on schema dbext.';
+
 CREATE FUNCTION dbext_private.is_admin(role_name name) RETURNS boolean
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT pg_has_role(role_name, 'dbext_admin', 'MEMBER')
+    SELECT pg_has_role(role_name, 'dbext_admin', 'MEMBER') AND dbext_private.is_admitted(role_name)
 $$;
-COMMENT ON FUNCTION dbext_private.is_admin(name) IS 'Whether a role is a member of dbext_admin (superusers are).';
+COMMENT ON FUNCTION dbext_private.is_admin(name) IS 'Whether a role is a member of dbext_admin admitted to this database (superusers are).';
 
 CREATE FUNCTION dbext_private.is_analyst(role_name name) RETURNS boolean
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT pg_has_role(role_name, 'dbext_analyst', 'MEMBER') OR pg_has_role(role_name, 'dbext_admin', 'MEMBER')
+    SELECT (pg_has_role(role_name, 'dbext_analyst', 'MEMBER') OR pg_has_role(role_name, 'dbext_admin', 'MEMBER'))
+        AND dbext_private.is_admitted(role_name)
 $$;
-COMMENT ON FUNCTION dbext_private.is_analyst(name) IS 'Whether a role may declare releases and ask questions: members of dbext_analyst and dbext_admin.';
+COMMENT ON FUNCTION dbext_private.is_analyst(name) IS 'Whether a role may declare releases and ask questions: members of dbext_analyst and dbext_admin that are admitted.';
 
 CREATE FUNCTION dbext_private.require_admin() RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF NOT dbext_private.is_admin(dbext_private.caller()) THEN
-        RAISE EXCEPTION 'only members of dbext_admin may do this' USING ERRCODE = 'DP005';
+        RAISE EXCEPTION 'only members of dbext_admin who are admitted to this database may do this' USING ERRCODE = 'DP005',
+            HINT = format('A superuser may GRANT dbext_admin, and USAGE ON SCHEMA dbext, dp_release, TO %I.', dbext_private.caller());
     END IF;
 END $$;
 COMMENT ON FUNCTION dbext_private.require_admin() IS 'Refuses callers who are not members of dbext_admin.';

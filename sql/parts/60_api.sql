@@ -196,7 +196,7 @@ CREATE FUNCTION dbext_private.sealable_tables() RETURNS integer[]
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(array_agg(h.table_id ORDER BY h.table_id), '{}')
     FROM dbext_private.seal_head AS h
-    WHERE dbext_private.table_tick_end(h.table_id, h.tick + 1) <= dbext_private.effective_now()
+    WHERE dbext_private.is_admin(dbext_private.caller()) AND dbext_private.table_tick_end(h.table_id, h.tick + 1) <= dbext_private.effective_now()
 $$;
 COMMENT ON FUNCTION dbext_private.sealable_tables() IS 'Tables with a tick that has ended and is not sealed.';
 
@@ -210,7 +210,8 @@ CREATE FUNCTION dbext_private.due_releases() RETURNS integer[]
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(array_agg(r.release_id ORDER BY r.release_id), '{}')
     FROM dbext_private.release AS r JOIN dbext_private.seal_head AS h USING (table_id)
-    WHERE (r.state = 'active' AND r.next_end <= h.tick) OR (r.state <> 'dropped' AND r.next_answer < r.next_period)
+    WHERE dbext_private.is_admin(dbext_private.caller())
+        AND ((r.state = 'active' AND r.next_end <= h.tick) OR (r.state <> 'dropped' AND r.next_answer < r.next_period))
 $$;
 COMMENT ON FUNCTION dbext_private.due_releases() IS 'Releases with a sealed period that is not drawn, or a drawn one that is not in their table.';
 
@@ -245,7 +246,7 @@ COMMENT ON FUNCTION dbext_private.publish_release(integer) IS
 CREATE FUNCTION dbext_private.note_release_error(release_id integer, state text) RETURNS text
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     UPDATE dbext_private.release AS r SET last_error = substring(note_release_error.state FROM '^[0-9A-Z]{5}$')
-    WHERE r.release_id = note_release_error.release_id RETURNING r.name
+    WHERE r.release_id = note_release_error.release_id AND dbext_private.is_admin(dbext_private.caller()) RETURNING r.name
 $$;
 COMMENT ON FUNCTION dbext_private.note_release_error(integer, text) IS 'Note the SQLSTATE of a failed publication, and nothing else of it; returns the release''s name.';
 

@@ -29,7 +29,8 @@ COMMENT ON TYPE dbext_private.budget_figures IS 'Figures of one budget.';
 CREATE FUNCTION dbext_private.budget_figures() RETURNS SETOF dbext_private.budget_figures
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext_private.budget_figures, dbext_private.call('budget_status', '{}'));
+    RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext_private.budget_figures, dbext_private.call('budget_status', '{}'))
+    WHERE dbext_private.is_admitted(dbext_private.caller());
 END $$;
 COMMENT ON FUNCTION dbext_private.budget_figures() IS 'What the accountant says about every budget now.';
 
@@ -39,7 +40,8 @@ COMMENT ON TYPE dbext_private.budget_use IS 'What one release or question takes 
 CREATE FUNCTION dbext_private.budget_uses() RETURNS SETOF dbext_private.budget_use
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext_private.budget_use, dbext_private.call('budget_use', '{}'));
+    RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext_private.budget_use, dbext_private.call('budget_use', '{}'))
+    WHERE dbext_private.is_admitted(dbext_private.caller());
 END $$;
 COMMENT ON FUNCTION dbext_private.budget_uses() IS 'What the accountant says about every release and question.';
 

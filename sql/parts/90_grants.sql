@@ -47,8 +47,8 @@ GRANT EXECUTE ON FUNCTION dbext_private.boot(), dbext_private.in_second_session(
 -- The ledger is appended to; its trigger says so again to whoever has more rights.
 REVOKE UPDATE, DELETE, TRUNCATE ON dbext_private.ledger FROM dbext_owner;
 
--- Readers: public views and release tables (the latter are granted column by column when they are made).
-GRANT USAGE ON SCHEMA dbext, dp_release TO dbext_reader, dbext_analyst, dbext_admin;
+-- Readers: public views and release tables (the latter are granted column by column when they are made). The roles are the cluster's;
+-- USAGE on schemas dbext and dp_release, which admits somebody to this database, is granted by a superuser role by role.
 GRANT SELECT ON dbext.tracked_table, dbext.entry_type, dbext.schema_event, dbext.release_status, dbext.budget_status, dbext.budget_use
     TO dbext_reader, dbext_analyst, dbext_admin;
 GRANT EXECUTE ON FUNCTION dbext_private.public_moment(integer, bigint), dbext_private.public_subject(integer),

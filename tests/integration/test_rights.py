@@ -197,6 +197,34 @@ def test_a_reader_sees_releases_and_public_views_and_nothing_else(told, people):
         refused(connection, "42501", "TABLE dbext.budget_status")
 
 
+def test_members_of_another_database_have_no_rights_in_this_one(told, people):
+    """Roles belong to the cluster: whoever was made for another database is not admitted here."""
+    told.declare("one", DAILY, every="1 day", epsilon=1)
+    told.day(4)
+    told.publish()
+    strangers = {role: told.database.create_role(role, admitted=False) for role in ("dbext_reader", "dbext_analyst", "dbext_admin")}
+    attempts = ("SELECT * FROM dp_release.one", "TABLE dbext.budget_status", "TABLE dbext.ledger", "TABLE dbext.seal", "TABLE dbext.release_status")
+    told.session.execute(f"GRANT SELECT ON cases TO {', '.join(strangers.values())}")
+    for person in strangers.values():
+        with told.database.connect(person) as connection:
+            for attempt in attempts:
+                refused(connection, "42501", attempt)
+    with told.database.connect(strangers["dbext_analyst"]) as connection:
+        assert "not admitted" in refused(connection, "DP005", ASK)
+        refused(connection, "DP005", "SELECT dp_create_release('two', %s, '1 day', epsilon => 1)", (DAILY,))
+        refused(connection, "DP005", "SELECT dp_drop_release('one')")
+    with told.database.connect(strangers["dbext_admin"]) as connection:
+        connection.execute("SET dbext.now = '2020-01-07 12:00+08'")
+        connection.execute("CALL dp_publish()")
+        for call in ("seal_table(1)", "draw_release(1)", "publish_release(1)"):
+            refused(connection, "DP005", f"SELECT dbext_private.{call}")
+        refused(connection, "DP005", "SELECT dp_set_budget('cases', epsilon => 20)")
+        refused(connection, "DP005", "SELECT dp_add_constraint('cases', 'more', max_mutations => 9)")
+        assert connection.execute("SELECT count(*) FROM dbext_private.budget_figures()").fetchone() == (0,)
+        assert connection.execute("SELECT dbext_private.note_release_error(1, 'DP099')").fetchone() == (None,)
+    assert told.database.fetch("SELECT published, status FROM dbext.release_status") == [(2, "waiting")]
+
+
 def test_an_administrator_publishes_without_reading_the_table(told, people):
     told.declare("one", DAILY, every="1 day", epsilon=1)
     with told.database.connect(people[ADMIN]) as connection:
