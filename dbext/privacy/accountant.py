@@ -24,7 +24,8 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.coverage import deepest_window, heaviest_points, touched_by_all
 from dbext.privacy.coverage_joint import heaviest_points_within
-from dbext.privacy.measure import most_events
+from dbext.privacy.measure import COUNT, most_events
+from dbext.privacy.noise import DiscreteGaussian
 from dbext.privacy.pattern import Single
 from dbext.privacy.priced import Priced
 from dbext.privacy.steady import overlapping, steady_point, steady_points_within, steady_window
@@ -94,13 +95,24 @@ def _certified(each: Priced) -> Priced | None:
         lifetime = None
     elif charge.measure.counts_events:
         lifetime = _all_events(replace(each, per_event=True))
-    elif not charge.grouped and k is not None and k > 1 and k % 2 == 1:
+    elif _returns_in_pairs(each) and k is not None and k > 1 and k % 2 == 1:
         lifetime = _worst([each], replace(each.constraint, max_mutations=k - 1))
     else:
         lifetime = None
     if lifetime is None or lifetime >= _worst([each], each.constraint):
         return None
     return replace(each, lifetime=lifetime)
+
+
+def _returns_in_pairs(each: Priced) -> bool:
+    """Whether lives that begin and end in absence cost no more than those that go from 0 to an extreme and back, again and again.
+
+    Counts without groups are nothing else. So are sums of one sign if what a life costs is convex in its values, whose extremes then are
+    the worst: epsilon, and rho of Gaussian noise. Values of both signs can change three times and be absent at both ends.
+    """
+    charge = each.charge
+    convex = charge.values == COUNT or each.pure or isinstance(charge.noise, DiscreteGaussian)
+    return not charge.grouped and not charge.values.two_sided and convex
 
 
 def _all_events(events: Priced) -> int:

@@ -11,7 +11,7 @@ from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.joint import JointBound
-from dbext.privacy.measure import Measure
+from dbext.privacy.measure import COUNT, Measure, Values
 from dbext.privacy.noise import DiscreteLaplace, Noise
 from dbext.privacy.pattern import Pattern
 from dbext.privacy.pico import ceil_divide
@@ -35,18 +35,19 @@ def noise_for(
     kind: type[Noise],
     restricted_to: tuple[int, ...] | None = None,
     joint: tuple[JointBound, ...] | None = None,
+    values: Values = COUNT,
 ) -> Noise:
     """Return the smallest noise of a kind with which releasing `patterns` costs no entry more than `target_picos`.
 
     The parameter is a short rational, found from the loss at parameter 1 and then checked with the accountant: what is returned has
-    been seen to cost at most the target. `joint` holds the bounds of a mechanism that noises its patterns together. Raises UnboundedLoss
-    when no noise is enough, NotSupported for Gaussian noise when `pure`.
+    been seen to cost at most the target. `joint` holds the bounds of a mechanism that noises its patterns together, `values` what an entry
+    adds. Raises UnboundedLoss when no noise is enough, NotSupported for Gaussian noise when `pure`.
     """
     if target_picos < 1:
         raise BadArgument("a release needs a positive price", hint="Ask for a larger epsilon.")
 
     def loss(parameter: Fraction) -> int:
-        charges = [Charge(pattern, kind(parameter), measure, grouped, restricted_to, joint) for pattern in patterns]
+        charges = [Charge(pattern, kind(parameter), measure, grouped, restricted_to, joint, values) for pattern in patterns]
         return max(worst_case_loss(charges, types, pure).values(), default=0)
 
     at_one = loss(Fraction(1))

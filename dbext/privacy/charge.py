@@ -7,7 +7,7 @@ from typing import Any
 
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.joint import JointBound, check_bounds, joint_bound_from_json, lifetime_for, per_touch_for
-from dbext.privacy.measure import ONE_CELL, Measure, sensitivity
+from dbext.privacy.measure import COUNT, Measure, Values, appearance, sensitivity, values_from_json
 from dbext.privacy.noise import Noise, cost, noise_from_json, rho_of_norm
 from dbext.privacy.pattern import Pattern, pattern_from_json
 
@@ -19,7 +19,8 @@ class Charge:
     `types` holds the numbers of the entry types that the release is restricted to by their stored type; None is every type. Predicates
     never restrict a charge: an entry's columns change, its type does not.
     With `joint`, what is noised are overlapping combinations of the pattern's filters, all with Gaussian noise of one sigma; the bounds say
-    what an entry does to them.
+    what an entry that adds 0 or 1 does to them. `values` is what an entry adds instead: paths between their extremes are the worst, one
+    of 0s and highs less one of 0s and lows, so that norms grow with their swing.
     """
 
     pattern: Pattern
@@ -28,6 +29,7 @@ class Charge:
     grouped: bool = False
     types: tuple[int, ...] | None = None
     joint: tuple[JointBound, ...] | None = None
+    values: Values = COUNT
 
     def __post_init__(self):
         if self.joint is not None:
@@ -44,8 +46,8 @@ class Charge:
     def cost_per_filter(self, constraint: Constraint, ticks: int | None, pure: bool) -> int | None:  # noqa: FBT001 the kind of budget
         """Return the picos that an entry spends on one filter of `ticks` ticks that it touches; None if nothing bounds it."""
         if self.joint is not None:
-            return rho_of_norm(self.noise, per_touch_for(self.joint, constraint), pure)
-        effect = sensitivity(self.measure, self.grouped, ticks, constraint)
+            return rho_of_norm(self.noise, per_touch_for(self.joint, constraint) * self.values.swing**2, pure)
+        effect = sensitivity(self.measure, self.grouped, ticks, constraint, self.values)
         return None if effect is None else cost(self.noise, effect, pure)
 
     def opening_cost(self, constraint: Constraint, ticks: int | None, pure: bool) -> int | None:  # noqa: FBT001 the kind of budget
@@ -55,12 +57,12 @@ class Charge:
         """
         if self.measure.counts_events or self.joint is not None:
             return self.cost_per_filter(constraint, ticks, pure)
-        return cost(self.noise, ONE_CELL, pure)
+        return cost(self.noise, appearance(self.values), pure)
 
     def lifetime_cost(self, constraint: Constraint, pure: bool) -> int | None:  # noqa: FBT001 the kind of budget
         """Return the picos of a whole life that the bounds of a joint mechanism prove; None without such a bound."""
         lifetime = None if self.joint is None else lifetime_for(self.joint, constraint)
-        return None if lifetime is None else rho_of_norm(self.noise, lifetime, pure)
+        return None if lifetime is None else rho_of_norm(self.noise, lifetime * self.values.swing**2, pure)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `charge_from_json` reads."""
@@ -71,6 +73,7 @@ class Charge:
             "grouped": self.grouped,
             "types": None if self.types is None else list(self.types),
             "joint": None if self.joint is None else [bound.to_json() for bound in self.joint],
+            "values": self.values.to_json(),
         }
 
 
@@ -84,4 +87,5 @@ def charge_from_json(data: dict[str, Any]) -> Charge:
         bool(data["grouped"]),
         None if types is None else tuple(types),
         None if joint is None else tuple(joint_bound_from_json(bound) for bound in joint),
+        values_from_json(data.get("values")),
     )

@@ -14,7 +14,7 @@ from dbext.mechanisms.protocol import Mechanism, Node
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.privacy.charge import Charge, charge_from_json
 from dbext.privacy.grid import grid_from_json
-from dbext.privacy.measure import Measure
+from dbext.privacy.measure import COUNT, Measure, Values, values_from_json
 from dbext.privacy.noise import Noise, noise_from_json
 from dbext.query.periods import Grid
 
@@ -40,6 +40,7 @@ class Plan:
     lifetime: Mapping[int, int]
     grid: Grid
     notes: tuple[str, ...] = ()
+    values: Values = COUNT
 
     @property
     def horizon(self) -> int | None:
@@ -90,6 +91,7 @@ class Plan:
             "lifetime": {str(number): picos for number, picos in self.lifetime.items()},
             "grid": self.grid.to_json(),
             "notes": list(self.notes),
+            "values": self.values.to_json(),
         }
 
 
@@ -107,4 +109,5 @@ def plan_from_json(data: dict[str, Any]) -> Plan:
         lifetime={int(number): picos for number, picos in data["lifetime"].items()},
         grid=grid_from_json(data["grid"]),
         notes=tuple(data["notes"]),
+        values=values_from_json(data.get("values")),
     )

@@ -27,7 +27,7 @@ from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.joint import JointBound
-from dbext.privacy.measure import Measure
+from dbext.privacy.measure import COUNT, Measure, Values
 from dbext.privacy.noise import Noise
 from dbext.query.admissible import options
 from dbext.query.calendar import Tick
@@ -83,9 +83,12 @@ def plan(declaration: Declaration, request: Request, tick: Tick, types: Sequence
     return next(candidate.plan for candidate in candidates(declaration, request, tick, types, delta) if candidate.chosen)
 
 
-def candidates(declaration: Declaration, request: Request, tick: Tick, types: Sequence[EntryType], delta: Decimal) -> tuple[Candidate, ...]:
-    """Every way to publish, calibrated; exactly one is chosen. Reads no data and spends nothing."""
-    return _ranked(_calibrated(shape_of(declaration, request, tick), request, types, delta, grouped=declaration.grouped), request)
+def candidates(
+    declaration: Declaration, request: Request, tick: Tick, types: Sequence[EntryType], delta: Decimal, values: Values = COUNT
+) -> tuple[Candidate, ...]:
+    """Every way to publish one statistic, to which an entry adds such values, calibrated; exactly one is chosen. Spends nothing."""
+    shape = replace(shape_of(declaration, request, tick), values=values)
+    return _ranked(_calibrated(shape, request, types, delta, grouped=declaration.grouped), request)
 
 
 def plan_question(start: int | None, end: int, *, measure: Measure, epsilon: Fraction, types: Sequence[EntryType], delta: Decimal) -> Plan:
@@ -122,7 +125,7 @@ def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delt
 
 def _blank(shape: Shape, mechanism: Mechanism, *, grouped: bool, pure: bool) -> Plan:
     """A plan without noise yet."""
-    return Plan(shape.kind, shape.measure, grouped, mechanism, None, (), pure, Fraction(0), {}, shape.grid, shape.notes)
+    return Plan(shape.kind, shape.measure, grouped, mechanism, None, (), pure, Fraction(0), {}, shape.grid, shape.notes, shape.values)
 
 
 def _for_epsilon(blank: Plan, kind: type[Noise], request: Request, types: Sequence[EntryType], delta: Decimal) -> Plan:
@@ -131,7 +134,7 @@ def _for_epsilon(blank: Plan, kind: type[Noise], request: Request, types: Sequen
     if target < 1:
         raise BadArgument("epsilon is too small to be counted", hint="Ask for more than 0.000001.")
     joint = _joint(blank, types)
-    noise = noise_for(blank.mechanism.patterns(), blank.measure, blank.grouped, types, target, blank.pure, kind, joint=joint)
+    noise = noise_for(blank.mechanism.patterns(), blank.measure, blank.grouped, types, target, blank.pure, kind, joint=joint, values=blank.values)
     finished = _with_noise(blank, noise, types, joint)
     if max(finished.lifetime.values(), default=0) > target:
         raise InternalError("a calibrated plan costs more than it was allowed")
@@ -159,7 +162,7 @@ def _joint(blank: Plan, types: Sequence[EntryType]) -> tuple[JointBound, ...] | 
 
 
 def _with_noise(blank: Plan, noise: Noise, types: Sequence[EntryType], joint: tuple[JointBound, ...] | None) -> Plan:
-    charges = tuple(Charge(pattern, noise, blank.measure, blank.grouped, None, joint) for pattern in blank.mechanism.patterns())
+    charges = tuple(Charge(pattern, noise, blank.measure, blank.grouped, None, joint, blank.values) for pattern in blank.mechanism.patterns())
     return replace(blank, noise=noise, charges=charges, lifetime=worst_case_loss(charges, types, blank.pure))
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dbext.errors import BadArgument, InternalError
 from dbext.privacy.grid import RegularGrid
-from dbext.privacy.measure import Measure
+from dbext.privacy.measure import COUNT, Measure, Values
 from dbext.query.calendar import Span, Tick, whole_ticks
 from dbext.query.declaration import Ago, Declaration, Fixed
 from dbext.query.periods import MAX_PERIODS_IN_WINDOW, Grid, Width, grid_for, width_of
@@ -44,7 +44,8 @@ class Shape:
     """Periods and windows of a release.
 
     `kind` is disjoint, sliding, running_total or once. `width` is set for the first two, `start` and `end` for the last;
-    `baseline` says that a running total begins with everything before its first period. `horizon` None is endless.
+    `baseline` says that a running total begins with everything before its first period. `horizon` None is endless. `values` is what an
+    entry adds.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Shape:
     start: int | None = None
     end: int | None = None
     notes: tuple[str, ...] = ()
+    values: Values = COUNT
 
 
 def shape_of(declaration: Declaration, request: Request, tick: Tick) -> Shape:

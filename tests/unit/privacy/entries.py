@@ -15,9 +15,12 @@ ABSENT, OUTSIDE = "absent", "outside"
 Path = dict[int, str]
 
 
-def paths(first: int, last: int, constraint: Constraint, cells: int) -> Iterator[Path]:
-    """Yield every life on ticks first ... last, as {tick: image from then on}; only ticks that change the image are listed."""
-    images = [ABSENT, OUTSIDE, *(f"cell {number}" for number in range(cells))]
+def paths(first: int, last: int, constraint: Constraint, cells: int, worths: Iterable[int] = (1,)) -> Iterator[Path]:
+    """Yield every life on ticks first ... last, as {tick: image from then on}; only ticks that change the image are listed.
+
+    In a cell an entry is worth 1 (a count), or one of `worths`.
+    """
+    images = [ABSENT, OUTSIDE, *(f"cell {number} {worth}" for number in range(cells) for worth in worths)]
     longest = last - first + 1
     most = longest if constraint.max_mutations is None else min(constraint.max_mutations, longest)
     for count in range(1, most + 1):
@@ -41,21 +44,30 @@ def image_at(path: Path, tick: int | None) -> str:
     return path[max(seen)] if seen else ABSENT
 
 
+def adds(image: str) -> tuple[str, int]:
+    """Return the cell of an image ("cell 0", or "cell 0 7" for an entry that is worth 7) and what the entry adds to it."""
+    name, number, *worth = image.split()
+    return f"{name} {number}", int(*worth) if worth else 1
+
+
 def effect(path: Path, measure: Measure, start: int | None, end: int) -> Counter[str]:
     """Return what the entry adds to every cell of one filter."""
     change: Counter[str] = Counter()
     if not measure.counts_events:
         for image, sign in ((image_at(path, end), 1), (image_at(path, start), -1)):
             if image.startswith("cell"):
-                change[image] += sign
+                cell, worth = adds(image)
+                change[cell] += sign * worth
         return change
     for tick in path:
         if (start is None or start < tick) and tick <= end:
             before, after = image_at(path, tick - 1), path[tick]
             if measure is Measure.ENTERED and after.startswith("cell") and not before.startswith("cell"):
-                change[after] += 1
+                cell, worth = adds(after)
+                change[cell] += worth
             if measure is Measure.LEFT and before.startswith("cell") and not after.startswith("cell"):
-                change[before] += 1
+                cell, worth = adds(before)
+                change[cell] += worth
     return change
 
 
