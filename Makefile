@@ -2,6 +2,8 @@
 #   make demo ARGS="--keep"     make test ARGS="tests/unit -k accountant"     make PYTHON=/usr/bin/python3.11 test
 PYTHON ?= /usr/bin/python3
 ARGS ?=
+# One worker per core, each with a private server of its own; ARGS="-n 0" runs everything in one process (for a debugger, say).
+WORKERS = -n auto --maxprocesses 4 --dist worksteal
 BOOTSTRAP = $(PYTHON) -m dbext.control.bootstrap
 
 .PHONY: help demo test lint clean
@@ -16,7 +18,7 @@ demo:
 	@$(BOOTSTRAP) -- -m dbext.control demo $(ARGS)
 
 test:
-	@$(BOOTSTRAP) --extra test -- -m pytest $(ARGS)
+	@$(BOOTSTRAP) --extra test -- -m pytest $(WORKERS) $(ARGS)
 
 lint:
 	@$(BOOTSTRAP) --extra test --no-server -- -m ruff check .
