@@ -36,6 +36,8 @@ ENTRIES = {
     "drop_release": "dbext.service.declare:drop_release",
     "draw_release": "dbext.service.publish:draw_release",
     "publish_release": "dbext.service.publish:publish_release",
+    "range_stats": "dbext.service.range:range_stats",
+    "range_value": "dbext.service.range:range_value",
     "window_stats": "dbext.service.ask:window_stats",
     "answer_question": "dbext.service.answer:answer_question",
     "in_second_session": "dbext.database.second_session:answer_question",

@@ -12,7 +12,7 @@ from dbext.database.effects import GroupColumn
 from dbext.database.identifiers import qualified, quote_ident, shown
 from dbext.database.session import DatabaseError, Session
 from dbext.database.statements import statements
-from dbext.errors import BadArgument, NotSupported, UnknownObject
+from dbext.errors import BadArgument, NotPermitted, NotSupported, UnknownObject
 
 SQL = statements("releases")
 
@@ -69,6 +69,22 @@ def require_labels(session: Session, release: Release) -> None:
             f'labels of an enum type were renamed since release "{release.name}" was declared, which changes what it counts',
             hint="Drop it with dp_drop_release and declare it anew, or give the labels their old names back.",
         )
+
+
+def require_readable(session: Session, release: Release, column: str) -> None:
+    """Refuse a caller who may not read the values of a release table: whoever may is shown nothing new by sums of its nodes."""
+    if not session.fetch(SQL["readable"], release.name, column)[0]["readable"]:
+        raise NotPermitted(f"you may not read column {shown(column)} of dp_release.{release.name}")
+
+
+def keys(session: Session, release: Release) -> list[list[str]]:
+    """Return the frozen group keys in order of cell; one empty key without groups."""
+    return [row["key_values"] for row in session.fetch(SQL["keys"], release.release_id)]
+
+
+def is_gapped(session: Session, table_id: int, start: int | None, end: int) -> bool:
+    """Whether schema changes kept mutations of a range from being captured."""
+    return session.fetch(SQL["is_gapped"], table_id, start, end)[0]["gapped"]
 
 
 def is_taken(session: Session, name: str) -> bool:

@@ -22,7 +22,7 @@ FROM given AS g, generate_series(1, $4::integer) AS i
 
 -- name: by_name
 -- A release that was not dropped.
-SELECT r.release_id, r.name, r.table_id, r.declaration, r.plan::text AS plan, r.state, r.created_by, r.next_period
+SELECT r.release_id, r.name, r.table_id, r.declaration, r.plan::text AS plan, r.state, r.created_by, r.next_period, r.next_answer
 FROM dbext_private.release AS r WHERE r.name = $1::text AND r.state <> 'dropped'
 
 -- name: lock
@@ -93,3 +93,20 @@ FROM pg_class AS c
 JOIN pg_namespace AS n ON n.oid = c.relnamespace
 LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = $2::text AND a.attnum > 0 AND NOT a.attisdropped
 WHERE c.oid = $1::oid
+
+-- name: readable
+-- Whether the caller may read a column of a release table; NULL when there is no such table or column.
+SELECT has_schema_privilege(dbext_private.caller(), c.relnamespace, 'USAGE')
+    AND has_column_privilege(dbext_private.caller(), c.oid, a.attnum, 'SELECT') AS readable
+FROM (VALUES (1)) AS one LEFT JOIN pg_class AS c ON c.relnamespace = 'dp_release'::regnamespace AND c.relname = $1::text AND c.relkind = 'r'
+LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = $2::text AND NOT a.attisdropped
+
+-- name: keys
+-- The frozen group keys of a release, in order of cell.
+SELECT k.key_values FROM dbext_private.release_key AS k WHERE k.release_id = $1::integer ORDER BY k.cell
+
+-- name: is_gapped
+-- Whether schema changes kept mutations of a range from being captured; a NULL start reaches back to the beginning.
+SELECT EXISTS (
+    SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = $1::integer AND e.from_tick <= $3::bigint
+        AND (e.through_tick IS NULL OR e.through_tick > coalesce($2::bigint, $3::bigint - 1))) AS gapped

@@ -69,6 +69,10 @@ class Plan:
         """With what weights the nodes (or encoder rows) of a period's answer are summed."""
         return tuple(weight for _, weight in self.mechanism.answer(period))
 
+    def node_variance(self, number: int) -> float:  # noqa: ARG002 all nodes have the same noise
+        """Variance of the noise of one node or row."""
+        return self.noise.variance
+
     def std_error(self, period: int) -> float:
         """Standard deviation of the noise in one cell of period n."""
         return math.sqrt(answer_variance(self.noise, self.coefficients(period)))

@@ -13,6 +13,7 @@ from dbext.database.nodes import Cells
 from dbext.database.session import Session
 from dbext.mechanisms.encoding import encode_rows, leaf_counts, noisy_table, weighted_sums
 from dbext.mechanisms.protocol import Node
+from dbext.mechanisms.ranges import Weights
 from dbext.mechanisms.sampling import draw
 from dbext.query.plan import Plan
 
@@ -66,6 +67,19 @@ def _rows(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[l
 def answers(session: Session, noising: Noising, periods: Sequence[int]) -> Answers:
     """Return the answers, one number per cell, of the leading periods whose nodes are all committed."""
     return (_from_nodes if noising.plan.whole_numbers else _from_rows)(session, noising, periods)
+
+
+def combined(session: Session, noising: Noising, weights: Weights, start: int | None, end: int) -> Cells | list[float]:
+    """Return the weighted sum of committed nodes or rows, which is about the range (start, end]: one number per cell."""
+    if not noising.plan.whole_numbers:
+        stored = nodes.committed_texts(session, noising.release_id)
+        return weighted_sums(weights, stored[0][0], noisy_table(stored))
+    known = nodes.committed(session, noising.release_id, [number for number, _ in weights])
+    total = [sum(known[number][cell] * weight for number, weight in weights) for cell in range(noising.cells)]
+    if not noising.noise_only:
+        return total
+    (exact,) = nodes.exact_sums(session, noising.release_id, [Node(1, start, end)], noising.cells, noising.beginning)
+    return [value + noise for value, noise in zip(exact, total, strict=True)]
 
 
 def _from_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> list[Cells]:

@@ -55,6 +55,14 @@ GRANT EXECUTE ON FUNCTION dbext_private.public_moment(integer, bigint), dbext_pr
     dbext_private.public_span(text, bigint), dbext_private.budget_figures(), dbext_private.budget_uses()
     TO dbext_reader, dbext_analyst, dbext_admin;
 
+-- What readers of a release may put together from it; each call checks that the caller may read the release table.
+GRANT EXECUTE ON FUNCTION
+    dp_range(text, text, text, text[]),
+    dp_range(text, timestamptz, timestamptz, text[]),
+    dp_range_stats(text, text, text),
+    dp_range_stats(text, timestamptz, timestamptz)
+    TO dbext_reader, dbext_analyst, dbext_admin;
+
 -- Analysts: declare, explain, drop and ask. Each call also checks the caller's rights to the table.
 GRANT EXECUTE ON FUNCTION
     dp_create_release(text, text, interval, text, numeric, text, text, integer, numeric),

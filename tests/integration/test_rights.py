@@ -21,6 +21,8 @@ PUBLIC_FUNCTIONS = {
     "dp_plan_release": ANALYST,
     "dp_explain_release": ANALYST,
     "dp_drop_release": ANALYST,
+    "dp_range": READER,
+    "dp_range_stats": READER,
     "dp_window_count": ANALYST,
     "dp_window_stats": ANALYST,
 }
