@@ -34,6 +34,7 @@ class ReleaseTable:
     groups: tuple[GroupColumn, ...]
     description: str
     whole_numbers: bool = True
+    band: str = "pointwise"
 
     @property
     def value_type(self) -> str:
@@ -59,11 +60,16 @@ class ReleaseTable:
             *groups,
             (self.value, self.value_type, MEANINGS[self.measure] + "; may be negative"),
             ("std_error", "pg_catalog.float8", "Standard error of the noise"),
-            ("lower_95", "pg_catalog.float8", "Lower end of the 95% interval for the noise"),
-            ("upper_95", "pg_catalog.float8", "Upper end of the 95% interval for the noise"),
+            ("lower_95", "pg_catalog.float8", f"Lower end of the {self.interval} for the noise"),
+            ("upper_95", "pg_catalog.float8", f"Upper end of the {self.interval} for the noise"),
             ("release_no", "pg_catalog.int8", "Number of the period, from 1"),
             ("status", "pg_catalog.text", "ok, or capture_gap: schema changes kept mutations of this window from being captured"),
         ]
+
+    @property
+    def interval(self) -> str:
+        """What the bounds are."""
+        return "95% interval" if self.band == "pointwise" else "simultaneous 95% band, over all windows and groups of a horizon,"
 
     @property
     def value(self) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from dbext.errors import BadArgument
 from dbext.mechanisms.protocol import Node, check_period
+from dbext.mechanisms.totals import Totals
 from dbext.privacy.grid import MonthGrid, RegularGrid
-from dbext.privacy.pattern import Filter, Pattern, Several, Single, Tree
+from dbext.privacy.pattern import Pattern, Tree
 
 
 @dataclass(frozen=True)
-class BinaryTree:
+class BinaryTree(Totals):
     """Node n holds the lowbit(n) periods up to n (Fenwick's tree: the left children and roots of the dyadic tree over the periods).
 
     The total of period n is the nodes n, n - lowbit(n), ... of its binary digits. Right children are never used by a total and are not
@@ -26,20 +25,9 @@ class BinaryTree:
 
     name = "binary_tree"
 
-    def __post_init__(self):
-        if self.horizon < 1:
-            raise BadArgument(f"the horizon must be at least 1 period, not {self.horizon}")
-
-    def window(self, period: int) -> Filter:
-        """Return the range of a total: from the beginning (`baseline`) or from the first period on."""
-        check_period(period, self.horizon)
-        return None if self.baseline else self.grid.end(0), self.grid.end(period)
-
     def nodes(self, period: int) -> tuple[Node, ...]:
         """Return the node that the period closes; at the first one also the baseline."""
-        check_period(period, self.horizon)
-        node = Node(period, self.grid.end(period - (period & -period)), self.grid.end(period))
-        return (Node(0, None, self.grid.end(0)), node) if self.baseline and period == 1 else (node,)
+        return self._with_baseline(period, Node(period, self.grid.end(period - (period & -period)), self.grid.end(period)))
 
     def answer(self, period: int) -> tuple[tuple[int, int], ...]:
         """Return the nodes of the period's binary digits, and the baseline."""
@@ -52,9 +40,4 @@ class BinaryTree:
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Return the tree, and the baseline."""
-        tree = Tree(self.grid, self.horizon)
-        return (Several((Single(None, self.grid.end(0)), tree)) if self.baseline else tree,)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tagged form that `mechanism_from_json` reads."""
-        return {"kind": self.name, "grid": self.grid.to_json(), "horizon": self.horizon, "baseline": self.baseline}
+        return self._and_baseline(Tree(self.grid, self.horizon))

@@ -1,7 +1,8 @@
-"""How far an answer is from the truth: variance, and the half-width of a two-sided 95% interval.
+"""How far an answer is from the truth: variance, and the half-width of a two-sided interval.
 
 An answer's error is a sum of independent noises with coefficients; all laws here are symmetric, so that signs do not matter.
-Intervals cover the noise, not what admission leaves out. A half-width h promises P(abs(error) <= h) >= 0.95.
+Intervals cover the noise, not what admission leaves out. A half-width h for the tail probability `tail` promises P(abs(error) > h) <= tail;
+without one named, 0.05. Many intervals that hold together need smaller tails (`simultaneous`).
 """
 
 from __future__ import annotations
@@ -14,14 +15,21 @@ from statistics import NormalDist
 
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
-COVERAGE = 0.95
+TAIL = 0.05
 #: Head room for the rounding of floats in sums of a few thousand terms.
 _ROUNDING = 1e-9
+#: Smaller tails are lost in that rounding: Chernoff's bound is taken instead.
+_SMALLEST_TAIL = 1e-6
 #: Longest Fourier sum that is still worked out when no law of decay cuts it short.
 _LONGEST_SUM = 20_000
 _SMALLEST_TERM = 1e-17
+#: From this sigma^2 on, a discrete Gaussian is a rounded continuous one but for a probability of 1 / (16 sigma^2).
+_FINE = 2**20
 
-Terms = tuple[tuple[int, int], ...]
+#: Independent noises with their coefficients, whose sum is an answer's error.
+Draws = Sequence[tuple[Noise, float]]
+#: (noise, whole coefficient, number of such draws).
+Terms = tuple[tuple[Noise, int, int], ...]
 
 
 def answer_variance(noise: Noise, coefficients: Sequence[float]) -> float:
@@ -29,43 +37,71 @@ def answer_variance(noise: Noise, coefficients: Sequence[float]) -> float:
     return noise.variance * math.fsum(c * c for c in coefficients)
 
 
-def half_width_95(noise: Noise, coefficients: Sequence[float]) -> float:
-    """Return the half-width of a 95% interval.
+def half_width_95(noise: Noise, coefficients: Sequence[float], tail: float = TAIL) -> float:
+    """Return the half-width of a 95% interval (or of tail probability `tail`) of a sum of draws of one noise."""
+    return half_width([(noise, c) for c in coefficients], tail)
+
+
+def variance_of(draws: Draws) -> float:
+    """Return the variance of a sum of independent draws."""
+    return math.fsum(noise.variance * c * c for noise, c in draws)
+
+
+def half_width(draws: Draws, tail: float = TAIL) -> float:
+    """Return a half-width that the sum of draws passes with probability at most `tail`.
 
     With whole coefficients the error is a whole number (times their common divisor) and the smallest half-width is found exactly, from
-    the law of the sum. Otherwise a bound is returned: for Laplace noise Chernoff's, for Gaussian noise the normal quantile widened by half
-    a step of the largest coefficient, which covers the steps of a discrete law.
+    the law of the sum. Otherwise a bound is returned: for Laplace noise Chernoff's, for Gaussian noise the normal quantile, widened for
+    the steps of a discrete law.
     """
-    sizes = [abs(c) for c in coefficients if c]
+    sizes = [(noise, abs(c)) for noise, c in draws if c]
     if not sizes:
         return 0.0
-    if all(c == int(c) for c in sizes):
-        divisor = math.gcd(*(int(c) for c in sizes))
-        counts = Counter(int(c) // divisor for c in sizes)
-        return float(divisor * _whole_half_width(noise, tuple(sorted(counts.items()))))
-    if isinstance(noise, DiscreteLaplace):
-        return _chernoff(noise, Counter(sizes))
-    deviation = math.sqrt(float(noise.sigma_squared) * math.fsum(c * c for c in sizes))
-    return NormalDist().inv_cdf((1 + COVERAGE) / 2) * deviation + max(sizes) / 2
+    if all(c == int(c) for _, c in sizes):
+        divisor = math.gcd(*(int(c) for _, c in sizes))
+        counts = Counter((noise, int(c) // divisor) for noise, c in sizes)
+        terms = tuple(sorted(((noise, c, n) for (noise, c), n in counts.items()), key=lambda term: (repr(term[0]), term[1])))
+        return float(divisor * _whole_half_width(terms, tail))
+    counts = Counter(sizes)
+    if any(isinstance(noise, DiscreteLaplace) for noise, _ in sizes):
+        return _chernoff([(noise, c, n) for (noise, c), n in counts.items()], tail)
+    return _gaussian_half_width([(noise, c, n) for (noise, c), n in counts.items()], tail)
+
+
+def _gaussian_half_width(terms: Sequence[tuple[DiscreteGaussian, float, int]], tail: float) -> float:
+    """Return the half-width of a sum of discrete Gaussians with any coefficients.
+
+    Fine ones are rounded normal variables, each but for a probability of 1 / (16 sigma^2) and off by at most half a step. Of coarser ones,
+    at everyday tails, the normal quantile is widened by half a step of the largest coefficient; far out Chernoff's bound is taken
+    (P(abs(S) > x) <= 2 exp(-x^2 / (2 V)), for discrete Gaussians have the moments of continuous ones, or smaller).
+    """
+    deviation = math.sqrt(math.fsum(float(noise.sigma_squared) * c * c * n for noise, c, n in terms))
+    apart = sum(n / (16 * float(noise.sigma_squared)) for noise, _, n in terms)
+    if all(noise.sigma_squared >= _FINE for noise, _, _ in terms) and apart <= tail / 100:
+        return -NormalDist().inv_cdf((tail - apart) / 2) * deviation + math.fsum(c * n for _, c, n in terms) / 2
+    if tail < TAIL:
+        return math.sqrt(2 * math.log(2 / tail)) * deviation
+    return -NormalDist().inv_cdf(tail / 2) * deviation + max(c for _, c, _ in terms) / 2
 
 
 @lru_cache(maxsize=4096)
-def _whole_half_width(noise: Noise, terms: Terms) -> int:
-    """Return the smallest whole x with P(abs(S) <= x) >= 0.95, for S a sum of `count` draws times `coefficient` for each term."""
-    if isinstance(noise, DiscreteLaplace) and terms in (((1, 1),), ((1, 2),)):
-        return _smallest(lambda x: 1 - _laplace_tail(noise, terms[0][1], x), noise, terms)
-    law = _fourier_terms(noise, terms)
+def _whole_half_width(terms: Terms, tail: float) -> int:
+    """Return the smallest whole x with P(abs(S) > x) <= tail, for S a sum of `number` draws times `coefficient` for each term."""
+    noise, coefficient, number = terms[0]
+    if len(terms) == 1 and isinstance(noise, DiscreteLaplace) and coefficient == 1 and number <= 2:  # noqa: PLR2004 known in closed form
+        return _smallest(lambda x: _laplace_tail(noise, number, x) <= tail * (1 - _ROUNDING), terms)
+    law = _fourier_terms(terms) if tail >= _SMALLEST_TAIL else None
     if law is None:
-        return math.ceil(_chernoff(noise, dict(terms)))
-    return _smallest(lambda x: _probability_within(law, x), noise, terms)
+        return math.ceil(_chernoff(terms, tail))
+    return _smallest(lambda x: _probability_within(law, x) >= 1 - tail + _ROUNDING, terms)
 
 
-def _smallest(within: Callable[[int], float], noise: Noise, terms: Terms) -> int:
-    """Return the smallest whole number that `within` gives enough probability."""
-    low, high = -1, math.ceil(_farthest(noise, terms))
+def _smallest(covers: Callable[[int], bool], terms: Terms) -> int:
+    """Return the smallest whole number that covers enough probability."""
+    low, high = -1, math.ceil(_farthest(terms))
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if within(middle) >= COVERAGE + _ROUNDING else (middle, high)
+        low, high = (low, middle) if covers(middle) else (middle, high)
     return high
 
 
@@ -82,19 +118,19 @@ def _laplace_tail(noise: DiscreteLaplace, count: int, x: int) -> float:
     return 2 * gap / (1 + q) ** 2 * math.exp(-rate * (x + 1)) * level
 
 
-def _fourier_terms(noise: Noise, terms: Terms) -> tuple[int, list[tuple[float, float]]] | None:
+def _fourier_terms(terms: Terms) -> tuple[int, list[tuple[float, float]]] | None:
     """Return N and (angle, weight) pairs whose sum gives the law of S, or None if they would be too many.
 
     For a whole-valued S with characteristic function f, the mean over N equally spaced angles of f(angle) times the sum of cos(s angle)
     over abs(s) <= x is P(abs(S) <= x) plus the probability of the points that N wraps onto them. N is large enough for that to vanish.
     """
-    length = max(64, math.ceil(2 * _farthest(noise, terms)) + 1)
-    single = terms[0][0] == 1 and len(terms) == 1
+    length = max(64, math.ceil(2 * _farthest(terms)) + 1)
+    ones = all(coefficient == 1 for _, coefficient, _ in terms)
     law = []
     for step in range(1, length // 2 + 1):
         angle = 2 * math.pi * step / length
-        weight = math.prod(_characteristic(noise, c * angle) ** count for c, count in terms)
-        if single and weight < _SMALLEST_TERM:
+        weight = math.prod(_characteristic(noise, c * angle) ** number for noise, c, number in terms)
+        if ones and weight < _SMALLEST_TERM:
             break
         law.append((angle, weight if 2 * step == length else 2 * weight))
         if len(law) > _LONGEST_SUM:
@@ -127,30 +163,39 @@ def _wrapped(sigma_squared: float, angle: float) -> float:
     return math.fsum(math.exp(-sigma_squared * (angle + 2 * math.pi * j) ** 2 / 2) for j in range(-3, 4))
 
 
-def _farthest(noise: Noise, terms: Terms) -> float:
-    """Return a distance that abs(S) passes with probability below 1e-12: Chernoff at half the largest rate, or sub-Gaussian."""
-    largest = max(c for c, _ in terms)
-    count = sum(number for _, number in terms)
-    if isinstance(noise, DiscreteGaussian):
-        return 8 * math.sqrt(float(noise.sigma_squared) * sum(c * c * number for c, number in terms)) + 1
-    return 2 * float(noise.scale) * largest * (30 + 0.3 * count) + 1
+def _farthest(terms: Terms) -> float:
+    """Return a distance that abs(S) passes with probability below 1e-12: the sum of those of its Gaussian and its Laplace part.
 
-
-def _chernoff(noise: DiscreteLaplace, counts: dict[float, int]) -> float:
-    """Return a distance that abs(S) passes with probability at most 0.05, by Chernoff's bound.
-
-    P(S >= x) <= exp(-u x) prod M(c u) for every 0 < u < 1 / (scale max c), with M(u) = (1 - q)^2 / ((1 - q e^u)(1 - q e^-u)).
+    Gaussian: sub-Gaussian. Laplace: Chernoff at half the largest rate.
     """
-    rate = float(1 / noise.scale)
-    top = rate / max(counts)
+    gaussian = [(noise, c, number) for noise, c, number in terms if isinstance(noise, DiscreteGaussian)]
+    laplace = [(noise, c, number) for noise, c, number in terms if isinstance(noise, DiscreteLaplace)]
+    distance = 8 * math.sqrt(sum(float(noise.sigma_squared) * c * c * number for noise, c, number in gaussian)) + 1
+    if laplace:
+        distance += 2 * max(float(noise.scale) * c for noise, c, _ in laplace) * (30 + 0.3 * sum(number for *_, number in laplace))
+    return distance
+
+
+def _chernoff(terms: Sequence[tuple[Noise, float, int]], tail: float = TAIL) -> float:
+    """Return a distance that abs(S) passes with probability at most `tail`, by Chernoff's bound.
+
+    P(S >= x) <= exp(-u x) prod M(c u) for every u > 0 (below 1 / (scale c) of every Laplace term), with
+    M(u) = (1 - q)^2 / ((1 - q e^u)(1 - q e^-u)) for discrete Laplace noise and at most exp(sigma^2 u^2 / 2) for a discrete Gaussian.
+    """
+    rates = [float(1 / noise.scale) / c for noise, c, _ in terms if isinstance(noise, DiscreteLaplace)]
+    if not rates:
+        return math.sqrt(2 * math.log(2 / tail) * math.fsum(float(noise.sigma_squared) * c * c * n for noise, c, n in terms))
+    top = min(rates)
 
     def distance(u: float) -> float:
-        growth = sum(number * _log_moment(rate, c * u) for c, number in counts.items())
-        return (math.log(2 / (1 - COVERAGE)) + growth) / u
+        return (math.log(2 / tail) + sum(number * _log_moment(noise, c * u) for noise, c, number in terms)) / u
 
     return min(distance(top * share / 400) for share in range(1, 400))
 
 
-def _log_moment(rate: float, u: float) -> float:
-    """Return ln E exp(u X) of discrete Laplace noise with q = exp(-rate), for abs(u) < rate."""
+def _log_moment(noise: Noise, u: float) -> float:
+    """Return ln E exp(u X), or a bound on it, of one noise; for Laplace noise abs(u) < 1 / scale."""
+    if isinstance(noise, DiscreteGaussian):
+        return float(noise.sigma_squared) * u * u / 2
+    rate = float(1 / noise.scale)
     return 2 * math.log(-math.expm1(-rate)) - math.log(-math.expm1(u - rate)) - math.log(-math.expm1(-u - rate))

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dbext.errors import BadArgument
 from dbext.mechanisms.protocol import Node, check_period
+from dbext.mechanisms.totals import Totals
 from dbext.privacy.grid import MonthGrid, RegularGrid
-from dbext.privacy.pattern import Filter, Pattern, Several, SignedBlocks, Single
+from dbext.privacy.pattern import Pattern, SignedBlocks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,7 +86,7 @@ def best_radix(horizon: int, levels: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class SignedTree:
+class SignedTree(Totals):
     """Totals of periods 1 ... horizon. With `baseline`, a node (-infinity, end(0)] joins every total (`state`)."""
 
     grid: RegularGrid | MonthGrid
@@ -102,21 +103,10 @@ class SignedTree:
         if self.horizon < 1 or self.radix < 2 or self.levels < 1:  # noqa: PLR2004 the smallest radix
             raise BadArgument("a signed tree needs a horizon of at least 1, a radix of at least 2 and one level")
 
-    def window(self, period: int) -> Filter:
-        """Return the range of a total: from the beginning (`baseline`) or from the first period on."""
-        check_period(period, self.horizon)
-        return None if self.baseline else self.grid.end(0), self.grid.end(period)
-
     def nodes(self, period: int) -> tuple[Node, ...]:
         """Return the blocks that the period's total is the first to use; their noise is drawn then, even if they end later."""
         first = _first_uses(self)
         return tuple(self._node(number) for number, _ in self.answer(period) if first[number] == period)
-
-    def leaves(self, period: int) -> tuple[Node, ...]:
-        """Return the disjoint time ranges whose exact sums an answer needs first at this period: the period, at first the baseline too."""
-        check_period(period, self.horizon)
-        leaf = Node(period, self.grid.end(period - 1), self.grid.end(period))
-        return (Node(0, None, self.grid.end(0)), leaf) if self.baseline and period == 1 else (leaf,)
 
     def answer(self, period: int) -> tuple[tuple[int, int], ...]:
         """Return (node number, +1 or -1): blocks that add up to the total, and those beyond it that are taken away."""
@@ -126,13 +116,7 @@ class SignedTree:
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Return every level's blocks, as far as they may be used, and the baseline."""
-        blocks = SignedBlocks(self.grid, self.horizon, self.radix, self.levels)
-        return (Several((Single(None, self.grid.end(0)), blocks)) if self.baseline else blocks,)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tagged form that `mechanism_from_json` reads."""
-        shape = {"radix": self.radix, "levels": self.levels}
-        return {"kind": self.name, "grid": self.grid.to_json(), "horizon": self.horizon, **shape, "baseline": self.baseline}
+        return self._and_baseline(SignedBlocks(self.grid, self.horizon, self.radix, self.levels))
 
     def _node(self, number: int) -> Node:
         if number == 0:

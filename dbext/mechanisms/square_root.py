@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dbext.errors import BadArgument
 from dbext.mechanisms.encoded import Row
 from dbext.mechanisms.profiles import toeplitz_profile
-from dbext.mechanisms.protocol import Node, check_period
+from dbext.mechanisms.protocol import check_period
 from dbext.mechanisms.toeplitz import answer_weights, encoder_row
+from dbext.mechanisms.totals import Totals
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.pattern import Filter, Pattern, Several, Single, Windows
+from dbext.privacy.pattern import Pattern, Windows
 from dbext.privacy.profile import Profile, Reach
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def predicted_errors(positions: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class SquareRoot:
+class SquareRoot(Totals):
     """Running totals of periods 1 ... horizon. With `baseline`, everything up to end(0) is one more count before them (`state`)."""
 
     grid: RegularGrid | MonthGrid
@@ -84,10 +84,6 @@ class SquareRoot:
     baseline: bool = False
 
     name = "square_root"
-
-    def __post_init__(self):
-        if self.horizon < 1:
-            raise BadArgument(f"the horizon must be at least 1 period, not {self.horizon}")
 
     @property
     def positions(self) -> int:
@@ -98,17 +94,6 @@ class SquareRoot:
     def coefficients(self) -> Sequence[int]:
         """The whole-number encoder."""
         return root_coefficients(self.positions, encoder_bits(self.positions))
-
-    def window(self, period: int) -> Filter:
-        """Return the range of a total: from the beginning (`baseline`) or from the first period on."""
-        check_period(period, self.horizon)
-        return None if self.baseline else self.grid.end(0), self.grid.end(period)
-
-    def leaves(self, period: int) -> tuple[Node, ...]:
-        """Return the period; at the first one also leaf 0, the baseline."""
-        check_period(period, self.horizon)
-        leaf = Node(period, self.grid.end(period - 1), self.grid.end(period))
-        return (Node(0, None, self.grid.end(0)), leaf) if self.baseline and period == 1 else (leaf,)
 
     def rows(self, period: int) -> tuple[Row, ...]:
         """Return the row of the period; at the first one also that of the baseline."""
@@ -127,16 +112,11 @@ class SquareRoot:
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Return the leaves."""
-        periods = Windows(self.grid, None, 1, 0, self.horizon)
-        return (Several((Single(None, self.grid.end(0)), periods)) if self.baseline else periods,)
+        return self._and_baseline(Windows(self.grid, None, 1, 0, self.horizon))
 
     def profile(self, measure: Measure, grouped: bool, limits: Reach) -> Profile:  # noqa: FBT001 a property of the release
         """Return the joint sensitivity of all rows; one change costs the column norm^2 of the whole numbers, exactly."""
         return _profile(self.coefficients, measure, grouped, limits)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tagged form that `mechanism_from_json` reads."""
-        return {"kind": self.name, "grid": self.grid.to_json(), "horizon": self.horizon, "baseline": self.baseline}
 
     def _position(self, number: int) -> int:
         return number if self.baseline else number - 1

@@ -37,6 +37,9 @@ class Grid(Protocol):
     def coarser(self, periods: int) -> Grid:
         """Return the grid of every so many periods, with the same beginning."""
 
+    def after(self, periods: int) -> Grid:
+        """Return the grid that goes on after so many periods: its period 1 is the next one."""
+
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `grid_from_json` reads."""
 
@@ -73,6 +76,10 @@ class RegularGrid:
     def coarser(self, periods: int) -> RegularGrid:
         """Return the grid of every so many periods, with the same beginning."""
         return RegularGrid(self.origin, self.step * periods)
+
+    def after(self, periods: int) -> RegularGrid:
+        """Return the grid that goes on after so many periods: its period 1 is the next one."""
+        return RegularGrid(self.end(periods), self.step)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `grid_from_json` reads."""
@@ -113,6 +120,10 @@ class MonthGrid:
     def coarser(self, periods: int) -> MonthGrid:
         """Return the grid of every so many periods, with the same beginning."""
         return MonthGrid(self.first_month, self.months * periods)
+
+    def after(self, periods: int) -> MonthGrid:
+        """Return the grid that goes on after so many periods: its period 1 is the next one."""
+        return MonthGrid(self.first_month + periods * self.months, self.months)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `grid_from_json` reads."""

@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 from dbext.mechanisms.encoded import EncodedMechanism, is_encoded
-from dbext.mechanisms.error import answer_variance, half_width_95
+from dbext.mechanisms.error import TAIL, answer_variance, half_width_95
 from dbext.mechanisms.protocol import Mechanism, Node
 from dbext.mechanisms.registry import mechanism_from_json
+from dbext.mechanisms.simultaneous import union_tail
 from dbext.privacy.charge import Charge, charge_from_json
 from dbext.privacy.grid import grid_from_json
 from dbext.privacy.measure import COUNT, Measure, Values, values_from_json
@@ -19,6 +20,7 @@ from dbext.privacy.noise import Noise, noise_from_json
 from dbext.query.periods import Grid
 
 KINDS = ("disjoint", "sliding", "running_total", "once")
+BANDS = ("pointwise", "simultaneous")
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Plan:
     grid: Grid
     notes: tuple[str, ...] = ()
     values: Values = COUNT
+    band: str = "pointwise"
 
     @property
     def horizon(self) -> int | None:
@@ -78,8 +81,16 @@ class Plan:
         return math.sqrt(answer_variance(self.noise, self.coefficients(period)))
 
     def half_width_95(self, period: int) -> float:
-        """Half width of the two-sided 95% interval of one cell of period n."""
+        """Half width of the two-sided 95% interval of one cell of period n, by itself."""
         return half_width_95(self.noise, self.coefficients(period))
+
+    def half_width(self, period: int, cells: int) -> float:
+        """Half width of the interval that is published for each of so many cells of period n: by itself, or as part of a band."""
+        return half_width_95(self.noise, self.coefficients(period), self.tail(cells))
+
+    def tail(self, cells: int) -> float:
+        """How often an interval may miss: 5%, or such a part of it that all intervals of the horizon and of all cells hold together."""
+        return TAIL if self.band == "pointwise" else union_tail(self.horizon * cells)
 
     def to_json(self) -> dict[str, Any]:
         """The form that `plan_from_json` reads."""
@@ -96,6 +107,7 @@ class Plan:
             "grid": self.grid.to_json(),
             "notes": list(self.notes),
             "values": self.values.to_json(),
+            "band": self.band,
         }
 
 
@@ -114,4 +126,5 @@ def plan_from_json(data: dict[str, Any]) -> Plan:
         grid=grid_from_json(data["grid"]),
         notes=tuple(data["notes"]),
         values=values_from_json(data.get("values")),
+        band=data.get("band", "pointwise"),
     )

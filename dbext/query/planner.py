@@ -125,7 +125,8 @@ def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delt
 
 def _blank(shape: Shape, mechanism: Mechanism, *, grouped: bool, pure: bool) -> Plan:
     """A plan without noise yet."""
-    return Plan(shape.kind, shape.measure, grouped, mechanism, None, (), pure, Fraction(0), {}, shape.grid, shape.notes, shape.values)
+    fixed = (shape.kind, shape.measure, grouped, mechanism, None, (), pure, Fraction(0), {}, shape.grid, shape.notes)
+    return Plan(*fixed, values=shape.values, band=shape.band)
 
 
 def _for_epsilon(blank: Plan, kind: type[Noise], request: Request, types: Sequence[EntryType], delta: Decimal) -> Plan:
@@ -146,7 +147,7 @@ def _for_error(blank: Plan, kind: type[Noise], request: Request, types: Sequence
     if request.max_error <= 0:
         raise BadArgument("max_error must be greater than 0")
     widest = blank.coefficients(spread(blank.mechanism).period)
-    noise = largest_noise_within(request.max_error, kind, widest)
+    noise = largest_noise_within(request.max_error, kind, widest, blank.tail(1))
     if noise is None:
         return None
     finished = _with_noise(blank, noise, types, _joint(blank, types))

@@ -26,7 +26,7 @@ class Request:
 
     `start_tick` is the boundary at which the release begins, by default the present one; `first_tick` the tick that holds the baseline.
     `aligned` is False when the user chose the start. With `max_error`, the smallest epsilon is taken whose widest 95% interval reaches
-    no further than that to either side; `epsilon` then is the most it may cost.
+    no further than that to either side; `epsilon` then is the most it may cost. `band` is pointwise (the default) or simultaneous.
     """
 
     start_tick: int
@@ -37,6 +37,7 @@ class Request:
     max_error: Fraction | None = None
     aligned: bool = True
     first_tick: int | None = None
+    band: str | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Shape:
     end: int | None = None
     notes: tuple[str, ...] = ()
     values: Values = COUNT
+    band: str = "pointwise"
 
 
 def shape_of(declaration: Declaration, request: Request, tick: Tick) -> Shape:
@@ -71,7 +73,25 @@ def shape_of(declaration: Declaration, request: Request, tick: Tick) -> Shape:
         shape = _window(declaration, request, tick)
     else:
         shape = _running_total(declaration, request, tick)
-    return replace(shape, notes=declaration.notes + shape.notes)
+    return _banded(replace(shape, notes=declaration.notes + shape.notes), request, grouped=declaration.grouped)
+
+
+def _banded(shape: Shape, request: Request, *, grouped: bool) -> Shape:
+    """Return the shape with the kind of intervals asked for. A band holds at every window and for every group at once."""
+    if request.band in (None, "pointwise"):
+        return shape
+    if request.band != "simultaneous":
+        raise BadArgument("band must be pointwise or simultaneous")
+    if shape.horizon is None:
+        raise BadArgument(
+            "a simultaneous band over windows without end would be infinitely wide", hint="Give the release a horizon: horizon => 365."
+        )
+    if grouped and request.max_error is not None:
+        raise BadArgument(
+            "max_error is about one window, not about a simultaneous band of many groups", hint="Ask for an epsilon, or leave band out."
+        )
+    note = f"bounds are a simultaneous 95% band over {shape.horizon} windows{' and all groups' if grouped else ''}"
+    return replace(shape, band="simultaneous", notes=(*shape.notes, note))
 
 
 def _measure(request: Request, default: Measure) -> Measure:

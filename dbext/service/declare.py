@@ -114,7 +114,7 @@ def _record(
         session, name, drafted.table.table_id, drafted.declaration.text, content, made.due_tick(1), _sum_from(drafted.table, made), by
     )
     releases.freeze_keys(session, release_id, keys)
-    release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made), made.whole_numbers))
+    release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made), made.whole_numbers, made.band))
     return release_id
 
 

@@ -55,6 +55,7 @@ def draft(
     start: str | None,
     horizon: int | None,
     max_error: str | None,
+    band: str | None = None,
 ) -> Draft:
     """Compile a declaration and bind it; refuses whatever the caller may not read."""
     if declaration is None:
@@ -75,6 +76,7 @@ def draft(
         max_error=None if max_error is None else _max_error(max_error),
         aligned=start is None,
         first_tick=table.first_tick,
+        band=band,
     )
     return Draft(table, tuple(columns), bound, group_source(bound, groups) if bound.grouped or groups is not None else None, request)
 

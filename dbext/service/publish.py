@@ -6,7 +6,6 @@ transaction after reading its answers would have nodes drawn anew, and could ave
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,6 @@ from dbext.database.effects import tick_sums_sql
 from dbext.database.release_table import ReleaseTable
 from dbext.database.releases import Release
 from dbext.database.session import Session
-from dbext.mechanisms.error import answer_variance, half_width_95
 from dbext.query.declaration import declaration_from_json
 from dbext.query.plan import Plan, plan_from_json
 from dbext.service.grouping import columns_from_json, groups_from_json
@@ -153,7 +151,6 @@ def _write_batch(session: Session, due: Due, periods: Sequence[int]) -> int:
 
 def _add_rows(session: Session, due: Due, periods: Sequence[int], made: Answers) -> None:
     windows = [due.plan.window(period) for period in periods]
-    weights = [due.plan.coefficients(period) for period in periods]
     session.execute(
         release_table.rows_sql(due.table),
         due.release.release_id,
@@ -163,6 +160,6 @@ def _add_rows(session: Session, due: Due, periods: Sequence[int], made: Answers)
         [end for _, end in windows],
         [value for answer in made for value in answer],
         due.cells,
-        [math.sqrt(answer_variance(due.plan.noise, one)) for one in weights],
-        [half_width_95(due.plan.noise, one) for one in weights],
+        [due.plan.std_error(period) for period in periods],
+        [due.plan.half_width(period, due.cells) for period in periods],
     )

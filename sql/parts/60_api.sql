@@ -65,37 +65,40 @@ COMMENT ON FUNCTION dp_set_budget(regclass, numeric, numeric, text) IS
     'Set the (epsilon, delta) that no entry''s lifetime loss may exceed; a budget name joins a budget that several tables share.';
 
 CREATE FUNCTION dbext_private.release_arguments(
-    name text, declaration text, every interval, measure text, epsilon numeric, groups text, start text, horizon integer, max_error numeric
+    name text, declaration text, every interval, measure text, epsilon numeric, groups text, start text, horizon integer, max_error numeric,
+    band text
 ) RETURNS jsonb
 LANGUAGE sql STABLE
 RETURN pg_catalog.jsonb_build_object(
     'name', name, 'declaration', declaration, 'every', dbext_private.span(every), 'measure', measure, 'epsilon', epsilon::text,
-    'groups', groups, 'start', start, 'horizon', horizon, 'max_error', max_error::text);
-COMMENT ON FUNCTION dbext_private.release_arguments(text, text, interval, text, numeric, text, text, integer, numeric) IS
+    'groups', groups, 'start', start, 'horizon', horizon, 'max_error', max_error::text, 'band', band);
+COMMENT ON FUNCTION dbext_private.release_arguments(text, text, interval, text, numeric, text, text, integer, numeric, text) IS
     'The arguments of a declaration, as Python takes them.';
 
 CREATE FUNCTION dp_create_release(
     name text, declaration text, every interval DEFAULT NULL, measure text DEFAULT NULL, epsilon numeric DEFAULT NULL,
-    groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL
+    groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL,
+    band text DEFAULT NULL
 ) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN dbext_private.call('create_release', dbext_private.release_arguments(
-        name, declaration, every, measure, epsilon, groups, start, horizon, max_error)) #>> '{}';
+        name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band)) #>> '{}';
 END $$;
-COMMENT ON FUNCTION dp_create_release(text, text, interval, text, numeric, text, text, integer, numeric) IS
+COMMENT ON FUNCTION dp_create_release(text, text, interval, text, numeric, text, text, integer, numeric, text) IS
     'Declare a release: plans it, reserves its lifetime loss and creates its table in schema dp_release. start is read in the table''s time zone.';
 
 CREATE FUNCTION dp_plan_release(
     name text, declaration text, every interval DEFAULT NULL, measure text DEFAULT NULL, epsilon numeric DEFAULT NULL,
-    groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL
+    groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL,
+    band text DEFAULT NULL
 ) RETURNS SETOF dbext.candidate
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext.candidate, dbext_private.call('plan_release',
-        dbext_private.release_arguments(name, declaration, every, measure, epsilon, groups, start, horizon, max_error)));
+        dbext_private.release_arguments(name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band)));
 END $$;
-COMMENT ON FUNCTION dp_plan_release(text, text, interval, text, numeric, text, text, integer, numeric) IS
+COMMENT ON FUNCTION dp_plan_release(text, text, interval, text, numeric, text, text, integer, numeric, text) IS
     'What dp_create_release with the same arguments would choose from, with predicted errors and prices. Spends nothing, reads no data.';
 
 CREATE FUNCTION dp_explain_release(name text) RETURNS SETOF dbext.candidate

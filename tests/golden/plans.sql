@@ -400,8 +400,8 @@ first window: (5687, 5701], 14 days
 mechanism: sliding_root of 14 periods
 noise: discrete Gaussian of sigma 2.329e+05 on encoder rows
 error: std 4.9, 95% within 9.604 in period 1
-epsilon: 3.04618
-loss: local rho 0.190275;
+epsilon: 3.04619
+loss: local rho 0.190276;
 
 # --- running totals: a binary tree; `state` starts from what was there before
 

@@ -257,3 +257,20 @@ def test_nothing_is_answered_from_rows_that_could_be_rolled_back(limited, mechan
             assert cases.session.execute("SELECT dbext_private.publish_release(1)").fetchone() == (2,)
             seen.append(cases.session.execute("SELECT * FROM dp_release.one ORDER BY window_end, county").fetchall())
     assert seen[0] == seen[1]
+
+
+def test_a_simultaneous_band_is_published_and_said(limited):
+    """Three groups and twelve windows: each interval may miss one in 720 times. Its width is that of the plan, over every row."""
+    cases = limited("square_root", epsilon=10)
+    text, options, _, _ = CHOICES["square_root"]
+    cases.declare("one", text, every="1 day", epsilon=1, groups=KEYS, band="simultaneous", **options)
+    cases.day(3)
+    cases.publish()
+    plan = plan_from_json(cases.database.value("SELECT plan -> 'plan' FROM dbext_private.release"))
+    widths = cases.database.fetch("SELECT release_no, state - lower_95, upper_95 - state, std_error FROM dp_release.one")
+    assert len(widths) == 9
+    for period, below, above, error in widths:
+        assert below == pytest.approx(above) == pytest.approx(plan.half_width(period, 3))
+        assert 3.1 < below / error < 3.3
+    said = "SELECT col_description('dp_release.one'::regclass, attnum) FROM pg_attribute WHERE attrelid = 'dp_release.one'::regclass AND attname = 'upper_95'"
+    assert "simultaneous" in cases.database.value(said)

@@ -87,7 +87,7 @@ def test_fractional_coefficients_are_covered(noise, coefficients):
 @given(st.sampled_from(SCALES), st.integers(1, 6))
 def test_chernoff_bounds_the_exact_half_width(scale, count):
     noise = DiscreteLaplace(scale)
-    assert half_width_95(noise, [1] * count) <= error._chernoff(noise, {1: count})
+    assert half_width_95(noise, [1] * count) <= error._chernoff([(noise, 1, count)])
 
 
 def test_long_sums_fall_back_to_the_bound():

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import pytest
 
+from dbext.errors import BadArgument
 from dbext.mechanisms.error import answer_variance
 from dbext.mechanisms.sliding_root import best_error
 from dbext.mechanisms.square_root import predicted_errors
@@ -17,6 +18,7 @@ from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import budget_picos
 from dbext.privacy.pico import PICOS
 from dbext.query.calendar import Span
+from dbext.query.plan import plan_from_json
 from dbext.query.planner import Request, candidates
 from tests.unit.query.tables import DAY, DELTA, PURE
 from tests.unit.query.test_planner import TOTAL, WINDOW, declared
@@ -167,3 +169,32 @@ def test_moves_between_groups_cost_more():
     total, grouped = (best(compared(sql, only(max_mutations=3), DELTA, horizon=50)) for sql in (TOTAL, GROUPED))
     assert grouped.mechanism == total.mechanism == "square_root"
     assert 1.2 < grouped.mean_std_error / total.mean_std_error < 1.5
+
+
+def test_a_band_is_for_finite_releases_and_wider_than_pointwise_bounds():
+    one = best(compared(TOTAL, only(max_mutations=1), DELTA, horizon=100, band="simultaneous")).plan
+    assert one.half_width(50, 1) > 1.5 * one.half_width_95(50)
+    assert one.half_width(50, 20) > one.half_width(50, 1)
+    assert plan_from_json(one.to_json()) == one
+    assert any("simultaneous 95% band over 100 windows" in note for note in one.notes)
+    pointwise = best(compared(TOTAL, only(max_mutations=1), DELTA, horizon=100, band="pointwise")).plan
+    assert pointwise.half_width(50, 20) == pointwise.half_width_95(50)
+
+
+@pytest.mark.parametrize(
+    ("sql", "wishes", "what"),
+    [
+        (WINDOW.format(7), {"band": "simultaneous"}, "without end"),
+        (TOTAL, {"band": "wide"}, "pointwise or simultaneous"),
+        (GROUPED, {"band": "simultaneous", "max_error": Fraction(100)}, "max_error"),
+    ],
+)
+def test_bands_that_cannot_be_are_refused(sql, wishes, what):
+    with pytest.raises(BadArgument, match=what):
+        compared(sql, only(max_mutations=1), DELTA, **wishes)
+
+
+def test_max_error_is_kept_by_the_band():
+    found = best(compared(TOTAL, only(max_mutations=1), DELTA, horizon=50, band="simultaneous", max_error=Fraction(60), epsilon=None))
+    widest = max(found.plan.half_width(period, 1) for period in range(1, 51))
+    assert 59 < widest <= 60
