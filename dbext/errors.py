@@ -100,6 +100,12 @@ class SealRefused(DbextError):
     sqlstate = "DP031"
 
 
+class HistoryLost(DbextError):
+    """A database that remembers less than what has left it: it was restored, rolled back or copied."""
+
+    sqlstate = "DP032"
+
+
 class SecondSessionUnavailable(DbextError):
     """The autonomous session that commits charges cannot be had; nothing was spent."""
 
@@ -116,6 +122,12 @@ class HorizonReached(DbextError):
     """A release that has published every period of its horizon."""
 
     sqlstate = "DP060"
+
+
+class TargetRefused(DbextError):
+    """A release target that is not what this database left there."""
+
+    sqlstate = "DP070"
 
 
 class InternalError(DbextError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Collection
 from dataclasses import asdict
@@ -33,6 +34,15 @@ app = typer.Typer(
 Dsn = Annotated[
     str,
     typer.Option("--dsn", envvar="DBEXT_DSN", metavar="CONNINFO", help="Connection string or URL; PG* variables supply the rest."),
+]
+ReleaseDsn = Annotated[
+    str,
+    typer.Option(
+        "--release-dsn",
+        envvar="DBEXT_RELEASE_DSN",
+        metavar="CONNINFO",
+        help="The database that releases of dp_publish_to are delivered to.",
+    ),
 ]
 ResultFormat = Annotated[Format, typer.Option("--format", help="How results are written.")]
 ReleaseName = Annotated[str, typer.Argument(metavar="RELEASE", help="Name of a declared release.")]
@@ -99,15 +109,19 @@ def install(
 
 
 @app.command()
-def publish(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
-    """Seal, then publish all that is due."""
+def publish(dsn: Dsn = "", release_dsn: ReleaseDsn = "", form: ResultFormat = Format.TABLE) -> None:
+    """Seal, then publish all that is due, and deliver what goes to a release target."""
+    from dbext.control.delivery import Deliveries
     from dbext.control.publishing import publish as carry_out
 
     with connect(dsn) as connection:
-        done = carry_out(connection)
+        deliveries = Deliveries(connection, release_dsn, thorough=False)
+        with contextlib.closing(deliveries):
+            deliveries.check()
+            done = carry_out(connection, deliveries)
     changed = [asdict(one) for one in done.publications if one.periods or one.error]
     output.write(changed, ["release", "periods", "next_due", "error"], form)
-    for warning in done.warnings:
+    for warning in (*done.warnings, *(str(one) for one in done.deliveries)):
         step(warning)
     if done.failed:
         raise typer.Exit(ExitCode.FAILED)
@@ -120,6 +134,7 @@ def publish(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
 def worker(
     *,
     dsn: Dsn = "",
+    release_dsn: ReleaseDsn = "",
     every: Annotated[
         float | None, typer.Option("--every", min=0.1, metavar="SECONDS", help="Publish at a fixed interval, not when releases are due.")
     ] = None,
@@ -128,7 +143,7 @@ def worker(
     """Publish whatever falls due, until stopped. Of several workers of a database one leads, the others stand by."""
     from dbext.control.worker import run_worker
 
-    raise typer.Exit(run_worker(dsn, every, once=once))
+    raise typer.Exit(run_worker(dsn, release_dsn, every, once=once))
 
 
 @app.command()

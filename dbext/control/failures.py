@@ -7,10 +7,10 @@ from enum import IntEnum
 import psycopg
 
 from dbext.control.steps import print_error
-from dbext.errors import BadArgument, BudgetExceeded, DbextError, UnboundedLoss
+from dbext.errors import BadArgument, BudgetExceeded, DbextError, HistoryLost, UnboundedLoss
 
 #: Refusals that protect privacy, as opposed to mistakes.
-PRIVACY_REFUSALS = {BudgetExceeded.sqlstate, UnboundedLoss.sqlstate}
+PRIVACY_REFUSALS = {BudgetExceeded.sqlstate, UnboundedLoss.sqlstate, HistoryLost.sqlstate}
 #: SQLSTATE classes of a connection that cannot be had: 08 connection, 28 authorisation, 3D no such database, 57P server shutting down.
 CONNECTION_CLASSES = ("08", "28", "3D", "57P")
 

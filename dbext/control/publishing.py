@@ -9,6 +9,8 @@ import psycopg
 from psycopg import sql
 
 from dbext.control.database import api_schema, query
+from dbext.control.delivery import Deliveries
+from dbext.control.target import Delivery
 
 _STATUS = """
 SELECT s.release, s.published, s.next_due, CASE WHEN s.status LIKE 'failed%' THEN s.status END AS error
@@ -36,20 +38,22 @@ class Outcome:
     publications: tuple[Publication, ...]
     #: What the procedure warned of, such as a table that could not be sealed. Never holds data.
     warnings: tuple[str, ...]
+    #: What became of each release that goes to a release target.
+    deliveries: tuple[Delivery, ...] = ()
 
     @property
     def failed(self) -> bool:
         """Whether anything could not be sealed or published."""
-        return bool(self.warnings) or any(one.error for one in self.publications)
+        return bool(self.warnings) or any(one.error for one in (*self.publications, *self.deliveries))
 
     @property
     def periods(self) -> int:
-        """Number of periods published, over all releases."""
-        return sum(one.periods for one in self.publications)
+        """Number of periods published or delivered, over all releases."""
+        return sum(one.periods for one in (*self.publications, *self.deliveries))
 
 
-def publish(connection: psycopg.Connection) -> Outcome:
-    """Seal and publish all that is due. The connection is in autocommit: the procedure commits release by release."""
+def publish(connection: psycopg.Connection, deliveries: Deliveries) -> Outcome:
+    """Seal, publish and deliver all that is due. The connection is in autocommit: the procedure commits release by release."""
     schema = api_schema(connection)
     before = {row["release"]: row["published"] for row in _status(connection)}
     warnings = _call(connection, sql.SQL("CALL {}.dp_publish()").format(schema))
@@ -59,6 +63,7 @@ def publish(connection: psycopg.Connection) -> Outcome:
             Publication(row["release"], row["published"] - before.get(row["release"], 0), row["next_due"], row["error"]) for row in after
         ),
         warnings,
+        deliveries.deliver(),
     )
 
 

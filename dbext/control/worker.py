@@ -16,6 +16,7 @@ from datetime import datetime, timezone
 import psycopg
 
 from dbext.control.database import connect
+from dbext.control.delivery import Deliveries
 from dbext.control.failures import ExitCode, is_connection_loss
 from dbext.control.publishing import Outcome, publish
 from dbext.errors import DbextError
@@ -31,15 +32,20 @@ STANDBY_WAIT = 2.0
 GRACE = 0.5
 #: Seconds before a second attempt after a failure, doubled each time up to the last.
 FIRST_PAUSE, LAST_PAUSE = 1.0, 60.0
+#: Seconds until a failed delivery is tried again.
+RETRY = 5.0
 
 log = logging.getLogger("dbext.worker")
 
 
 class Worker:
-    """One worker process. `every`: seconds between publications, None to follow the releases' own schedule."""
+    """One worker process. `every`: seconds between publications, None to follow the releases' own schedule.
 
-    def __init__(self, dsn: str, every: float | None = None):
-        self.dsn, self.every = dsn, every
+    `release_dsn`: the release target, empty if there is none.
+    """
+
+    def __init__(self, dsn: str, every: float | None = None, *, release_dsn: str = ""):
+        self.dsn, self.release_dsn, self.every = dsn, release_dsn, every
         self._stopping = threading.Event()
         self._connection: psycopg.Connection | None = None
         self._pause = FIRST_PAUSE
@@ -68,7 +74,8 @@ class Worker:
             if not self._lead(connection):
                 log.info("another worker leads this database")
                 return ExitCode.NOTHING_TO_DO
-            done = self._publish(connection)
+            with self._delivering(connection) as deliveries:
+                done = self._publish(connection, deliveries)
         if done.failed:
             return ExitCode.FAILED
         return ExitCode.DONE if done.periods else ExitCode.NOTHING_TO_DO
@@ -91,10 +98,20 @@ class Worker:
                 log.info("standing by: another worker has the lead")
             stands_by = True
             self._stopping.wait(STANDBY_WAIT)
-        while not self._stopping.is_set():
-            done = self._publish(connection)
-            self._pause = FIRST_PAUSE
-            self._stopping.wait(self._time_to_next(done))
+        if self._stopping.is_set():
+            return
+        with self._delivering(connection) as deliveries:
+            while not self._stopping.is_set():
+                done = self._publish(connection, deliveries)
+                self._pause = FIRST_PAUSE
+                self._stopping.wait(self._time_to_next(done))
+
+    @contextlib.contextmanager
+    def _delivering(self, connection: psycopg.Connection) -> Iterator[Deliveries]:
+        """Look at the release target before anything is published."""
+        with contextlib.closing(Deliveries(connection, self.release_dsn, thorough=True)) as deliveries:
+            deliveries.check()
+            yield deliveries
 
     def _lead(self, connection: psycopg.Connection) -> bool:
         ((leads,),) = connection.execute("SELECT pg_catalog.pg_try_advisory_lock(%s, %s)", LEADER_LOCK).fetchall()
@@ -102,8 +119,8 @@ class Worker:
             log.info("this worker leads")
         return leads
 
-    def _publish(self, connection: psycopg.Connection) -> Outcome:
-        done = publish(connection)
+    def _publish(self, connection: psycopg.Connection, deliveries: Deliveries) -> Outcome:
+        done = publish(connection, deliveries)
         for one in done.publications:
             if one.periods:
                 log.info("published %s: %d period(s)", one.release, one.periods)
@@ -111,6 +128,9 @@ class Worker:
                 log.error("release %s: %s", one.release, one.error)
         for warning in done.warnings:
             log.warning("%s", warning)
+        for one in done.deliveries:
+            if one.error or one.periods:
+                log.log(logging.ERROR if one.error else logging.INFO, "%s", one)
         return done
 
     def _time_to_next(self, done: Outcome) -> float:
@@ -119,7 +139,8 @@ class Worker:
             return self.every
         now = datetime.now(timezone.utc)
         waits = [(one.next_due - now).total_seconds() + GRACE for one in done.publications if one.next_due is not None and not one.error]
-        return min([LONGEST_WAIT, *(max(wait, GRACE) for wait in waits)])
+        retry = [RETRY] if any(one.error for one in done.deliveries) else []
+        return min([LONGEST_WAIT, *retry, *(max(wait, GRACE) for wait in waits)])
 
     def _after(self, error: psycopg.Error | DbextError) -> None:
         """Say what went wrong and pause; a cancelled statement during a stop is no error."""
@@ -140,10 +161,10 @@ def _without_data(error: psycopg.Error | DbextError) -> str:
     return error.diag.message_primary if is_ours else f"{type(error).__name__}, SQLSTATE {error.sqlstate}"
 
 
-def run_worker(dsn: str, every: float | None, *, once: bool) -> ExitCode:
+def run_worker(dsn: str, release_dsn: str, every: float | None, *, once: bool) -> ExitCode:
     """Run a worker that SIGTERM and SIGINT stop cleanly."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    worker = Worker(dsn, every)
+    worker = Worker(dsn, every, release_dsn=release_dsn)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, worker.stop)
     return worker.run_once() if once else worker.run()

@@ -16,6 +16,7 @@ SQL = statements("release_table")
 SCHEMA = "dp_release"
 LOCK_TIMEOUT = "2s"
 READERS = "dbext_reader, dbext_analyst, dbext_admin"
+ADMINISTRATORS = "dbext_admin"
 
 MEANINGS = {
     Measure.STATE: "Noisy number of entries that satisfy the predicate at window_end",

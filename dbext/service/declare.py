@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from dbext.database import catalog, ledger, release_table, releases, rights
+from dbext.database import catalog, ledger, release_table, releases, rights, targets
 from dbext.database.catalog import TrackedTable
 from dbext.database.effects import GroupColumn
 from dbext.database.ledger import Budget
@@ -115,6 +115,8 @@ def _record(
     )
     releases.freeze_keys(session, release_id, keys)
     release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made), made.whole_numbers, made.band))
+    if (target := targets.default_target(session)) is not None:
+        targets.send(session, release_id, name, target)
     return release_id
 
 

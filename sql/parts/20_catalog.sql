@@ -148,6 +148,8 @@ CREATE TABLE dbext_private.release (
     next_end        bigint,
     summed_through  bigint NOT NULL,
     last_error      text,
+    target          text,
+    delivered       bigint NOT NULL DEFAULT 0,
     created_by      text NOT NULL,
     created_at      timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 );
@@ -157,6 +159,8 @@ COMMENT ON COLUMN dbext_private.release.labels IS 'Labels of the table''s enum c
 COMMENT ON COLUMN dbext_private.release.next_answer IS 'First period not yet in the release table: answers follow once their nodes are committed';
 COMMENT ON COLUMN dbext_private.release.last_end IS 'Tick that closed the last published period; NULL before the first';
 COMMENT ON COLUMN dbext_private.release.next_end IS 'Tick that must be sealed before the next period is published; NULL when none is to come';
+COMMENT ON COLUMN dbext_private.release.target IS 'Name of the release target whose readers see it; NULL: readers of this database do';
+COMMENT ON COLUMN dbext_private.release.delivered IS 'Last period that a worker has seen committed at the release target';
 COMMENT ON COLUMN dbext_private.release.last_error IS 'SQLSTATE of the last failed publication; NULL after a good one';
 
 CREATE TABLE dbext_private.release_key (

@@ -80,11 +80,13 @@ SELECT r.name AS release, pg_catalog.format('%I.%I', t.schema_name, t.table_name
        r.plan OPERATOR(pg_catalog.->>) 'kind' AS kind, r.plan OPERATOR(pg_catalog.->>) 'measure' AS measure,
        CASE WHEN r.last_error IS NOT NULL THEN pg_catalog.format('failed with SQLSTATE %s', r.last_error)
             WHEN r.next_answer OPERATOR(pg_catalog.<) r.next_period OR r.next_end OPERATOR(pg_catalog.<=) h.tick THEN 'due'
+            WHEN r.target IS NOT NULL AND r.delivered OPERATOR(pg_catalog.<) (r.next_answer OPERATOR(pg_catalog.-) 1) THEN 'to be delivered'
             WHEN r.state OPERATOR(pg_catalog.=) 'finished' THEN 'horizon reached'
             ELSE 'waiting' END AS status,
        EXISTS (SELECT FROM dbext_private.schema_event AS e
                WHERE e.table_id OPERATOR(pg_catalog.=) r.table_id AND e.through_tick IS NULL) AS capture_gap,
        r.next_answer OPERATOR(pg_catalog.-) 1 AS published,
+       r.target, r.delivered,
        (r.plan OPERATOR(pg_catalog.->>) 'horizon')::pg_catalog.int8 AS horizon,
        dbext_private.public_moment(r.table_id, r.last_end) AS last_published,
        dbext_private.public_moment(r.table_id, r.next_end) AS next_due,
@@ -155,9 +157,11 @@ COMMENT ON COLUMN dbext.release_status.release IS 'Name of the release and of it
 COMMENT ON COLUMN dbext.release_status.table_name IS 'The table it is about';
 COMMENT ON COLUMN dbext.release_status.kind IS 'disjoint, sliding, running_total or once';
 COMMENT ON COLUMN dbext.release_status.measure IS 'What its counts mean';
-COMMENT ON COLUMN dbext.release_status.status IS 'waiting, due, horizon reached, or failed with an SQLSTATE';
+COMMENT ON COLUMN dbext.release_status.status IS 'waiting, due, to be delivered, horizon reached, or failed with an SQLSTATE';
 COMMENT ON COLUMN dbext.release_status.capture_gap IS 'Whether its table has a mark that is not repaired';
 COMMENT ON COLUMN dbext.release_status.published IS 'Periods published';
+COMMENT ON COLUMN dbext.release_status.target IS 'Where it is read; NULL: in this database';
+COMMENT ON COLUMN dbext.release_status.delivered IS 'Periods that are at its target';
 COMMENT ON COLUMN dbext.release_status.horizon IS 'Periods in all; NULL: endless';
 COMMENT ON COLUMN dbext.release_status.last_published IS 'End of the last published period';
 COMMENT ON COLUMN dbext.release_status.next_due IS 'When the next period can be published';

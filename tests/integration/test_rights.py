@@ -16,6 +16,7 @@ PUBLIC_FUNCTIONS = {
     "dp_set_budget": ADMIN,
     "dp_mark_public": ADMIN,
     "dp_publish": ADMIN,
+    "dp_publish_to": ADMIN,
     "dp_confirm_upgrade": None,
     "dp_create_release": ANALYST,
     "dp_plan_release": ANALYST,
@@ -37,6 +38,10 @@ PRIVATE_FUNCTIONS = {
         "draw_release",
         "publish_release",
         "note_release_error",
+        "own_lineage",
+        "targeted_releases",
+        "release_structure",
+        "note_delivered",
     },
 }
 RANK = [NOBODY, READER, ANALYST, ADMIN]

@@ -1,0 +1,318 @@
+"""A release target: another database where releases are delivered exactly once, whatever dies in between."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import psycopg
+import pytest
+
+from tests.acceptance.conftest import declare_tickets, wait_until
+
+ROWS = "SELECT * FROM dp_release.valid_now ORDER BY window_end"
+
+
+@pytest.fixture
+def outside(empty_database):
+    """The release target: a database without the extension."""
+    return empty_database
+
+
+@pytest.fixture
+def source(tickets):
+    """A database whose releases go to the target."""
+    tickets.execute("SELECT dp_publish_to('warehouse')")
+    return tickets
+
+
+def deliver(dbext, source, outside, expected=0):
+    done = dbext("publish", "--dsn", source.dsn(), "--release-dsn", outside.dsn())
+    assert done.returncode == expected, done.stderr
+    return done.stderr
+
+
+def test_rows_comments_keys_and_views_arrive_and_readers_are_there_alone(dbext, source, outside):
+    assert "delivered valid_now" in deliver(dbext, source, outside)
+    assert outside.fetch(ROWS) == source.fetch(ROWS)
+    assert outside.value("SELECT count(*) FROM dp_release.valid_now") in (4, 5)
+    described = """SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), col_description(c.oid, a.attnum), obj_description(c.oid)
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+        WHERE c.relnamespace = 'dp_release'::regnamespace AND c.relkind IN ('r', 'v') ORDER BY 1, a.attnum"""
+    assert outside.fetch(described) == source.fetch(described)
+    rounded = "SELECT * FROM dp_release.valid_now_rounded ORDER BY window_end"
+    assert outside.fetch(rounded) == source.fetch(rounded)
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        outside.execute("INSERT INTO dp_release.valid_now SELECT * FROM dp_release.valid_now")
+    reader = source.create_role("dbext_reader", name="reader")
+    source.execute(f"GRANT USAGE ON SCHEMA dbext, dp_release TO {reader}")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        outside.connect(reader).execute(ROWS)
+    outside.execute(f"GRANT USAGE ON SCHEMA dp_release TO {reader}")
+    assert outside.connect(reader).execute(ROWS).fetchall() == source.fetch(ROWS)
+    for relation in ("dp_release.valid_now", "dp_release.valid_now_rounded"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            source.connect(reader).execute(f"SELECT * FROM {relation}")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        outside.connect(reader).execute("SELECT * FROM dbext_target.release")
+    assert source.fetch("SELECT target, delivered = published, status FROM dbext.release_status") == [("warehouse", True, "waiting")]
+    assert "delivered" not in deliver(dbext, source, outside, expected=4).replace("delivered valid_now: 0", "")
+
+
+def test_types_that_only_the_source_has_become_text(database, outside):
+    database.execute("CREATE TYPE colour AS ENUM ('red', 'dark blue'); CREATE TABLE thing (id int PRIMARY KEY, colour colour NOT NULL)")
+    database.execute("SET dbext.now = '2024-01-01 12:00+00'; SELECT dp_track('thing'); SELECT dp_add_constraint('thing', 'any', max_mutations => 3)")
+    database.execute("SELECT dp_set_budget('thing', epsilon => 4); SELECT dp_publish_to('warehouse')")
+    database.execute("""SELECT dp_create_release('by_colour', $$SELECT colour, count(*) FROM thing WHERE dp_time > now() - INTERVAL '1 day'
+        GROUP BY colour$$, every => '1 day', measure => 'net', epsilon => 1, groups => 'VALUES (''red''), (''dark blue'')')""")
+    database.execute("INSERT INTO thing VALUES (1, 'dark blue'); SET dbext.now = '2024-01-04 12:00+00'")
+    database.execute("CALL dp_publish()")
+    deliver_only(database, outside)
+    rows = "SELECT window_end, colour::text, net, lower_95, upper_95 FROM dp_release.by_colour ORDER BY 1, 2"
+    assert outside.fetch(rows) == database.fetch(rows)
+    assert outside.value("SELECT pg_typeof(colour)::text FROM dp_release.by_colour LIMIT 1") == "text"
+
+
+def test_without_an_address_nothing_is_delivered_and_it_is_said(dbext, source):
+    done = dbext("publish", "--dsn", source.dsn())
+    assert done.returncode == 1
+    assert "--release-dsn" in done.stderr
+    assert source.value("SELECT status FROM dbext.release_status") == "to be delivered"
+
+
+def test_a_release_may_come_back_and_another_target_is_refused(dbext, source, outside):
+    deliver(dbext, source, outside)
+    declare = "SELECT dp_create_release('again', $$SELECT count(*) FROM ticket$$, every => '1 day', measure => 'state', epsilon => 1, horizon => 9)"
+    source.execute(declare)
+    assert source.value("SELECT target FROM dbext.release_status WHERE release = 'again'") == "warehouse"
+    with pytest.raises(psycopg.Error, match="one target"):
+        source.execute("SELECT dp_publish_to('elsewhere', 'again')")
+    source.execute("SELECT dp_publish_to(NULL, 'valid_now')")
+    reader = source.create_role("dbext_reader", name="reader")
+    source.execute(f"GRANT USAGE ON SCHEMA dbext, dp_release TO {reader}")
+    assert source.connect(reader).execute(ROWS).fetchall() == outside.fetch(ROWS)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        source.connect(reader).execute("TABLE dp_release.again")
+    deliver(dbext, source, outside, expected=4)
+    source.execute("SELECT dp_publish_to('warehouse', 'valid_now')")
+    deliver(dbext, source, outside, expected=4)
+    outside.execute("UPDATE dbext_target.about SET name = 'other'")
+    assert 'this is release target "other"' in deliver(dbext, source, outside, expected=1)
+
+
+def test_a_database_with_the_extension_is_no_target(dbext, source):
+    assert "cannot be a release target" in deliver(dbext, source, source, expected=1)
+
+
+def test_dropped_releases_go_unless_something_depends_on_them(dbext, source, outside):
+    deliver(dbext, source, outside)
+    source.execute("SELECT dp_create_release('second', $$SELECT count(*) FROM ticket$$, every => '1 day', measure => 'state', epsilon => 1, horizon => 9)")
+    deliver(dbext, source, outside, expected=4)
+    outside.execute("CREATE VIEW mine AS SELECT * FROM dp_release.valid_now")
+    source.execute("SELECT dp_drop_release('valid_now'); SELECT dp_drop_release('second')")
+    deliver(dbext, source, outside, expected=4)
+    assert outside.fetch("SELECT relname::text FROM pg_class WHERE relnamespace = 'dp_release'::regnamespace AND relkind IN ('r', 'v') ORDER BY 1") == [
+        ("valid_now",), ("valid_now_rounded",)]  # fmt: skip
+    source.execute("SELECT dp_create_release('valid_now', $$SELECT count(*) FROM ticket$$, every => '1 day', measure => 'state', epsilon => 1, horizon => 9)")
+    assert "not of this release" in deliver(dbext, source, outside, expected=1)
+    outside.execute("DROP VIEW mine; ALTER TABLE dp_release.valid_now RENAME TO old; DROP VIEW dp_release.valid_now_rounded")
+    deliver(dbext, source, outside, expected=4)
+
+
+def backup(outside) -> list[str]:
+    """Copy what the target holds; `restore` brings it back as a restored backup would."""
+    outside.execute("CREATE SCHEMA kept; CREATE TABLE kept.rows AS TABLE dp_release.valid_now; CREATE TABLE kept.release AS TABLE dbext_target.release")
+
+
+def restore(outside) -> None:
+    outside.execute("TRUNCATE dp_release.valid_now; INSERT INTO dp_release.valid_now TABLE kept.rows")
+    outside.execute("DELETE FROM dbext_target.release; INSERT INTO dbext_target.release TABLE kept.release")
+
+
+@pytest.fixture
+def replayed(database):
+    """A release that goes to a target, and how to publish so many days of it."""
+    declare_tickets(database, days_ago=9)
+    database.execute("SELECT dp_publish_to('warehouse')")
+
+    def publish(days_ago: int) -> None:
+        database.execute(f"SELECT set_config('dbext.now', (clock_timestamp() - interval '{days_ago} days')::text, false)")
+        database.execute("CALL dp_publish()")
+        database.execute("RESET dbext.now")
+
+    publish(6)
+    database.publish = publish
+    return database
+
+
+def deliver_only(source, outside, *, thorough=True):
+    """Deliver without publishing, and return what was said."""
+    from dbext.control.delivery import Deliveries
+
+    deliveries = Deliveries(source.connect(), outside.dsn(), thorough=thorough)
+    try:
+        deliveries.check()
+        return deliveries.deliver()
+    finally:
+        deliveries.close()
+
+
+def test_a_target_restored_from_an_old_backup_is_filled_again_with_the_same_values(replayed, outside):
+    deliver_only(replayed, outside)
+    backup(outside)
+    replayed.publish(3)
+    deliver_only(replayed, outside)
+    published = outside.fetch(ROWS)
+    restore(outside)
+    assert len(outside.fetch(ROWS)) < len(published)
+    nodes = replayed.fetch("SELECT * FROM dbext_private.node ORDER BY release_id, node_no")
+    (one,) = deliver_only(replayed, outside)
+    assert one.periods == 3
+    assert outside.fetch(ROWS) == published
+    assert replayed.fetch("SELECT * FROM dbext_private.node ORDER BY release_id, node_no") == nodes
+    outside.execute("DROP SCHEMA dp_release, dbext_target CASCADE")
+    deliver_only(replayed, outside)
+    assert outside.fetch(ROWS) == published
+    outside.execute("DROP TABLE dp_release.valid_now CASCADE")
+    deliver_only(replayed, outside)
+    assert outside.fetch(ROWS) == published
+
+
+@pytest.mark.parametrize("harm", ["DELETE FROM {} WHERE release_no = 2", "UPDATE {} SET net = net + 1 WHERE release_no = 2", "ALTER TABLE {} ADD more text",
+                                  "INSERT INTO {} SELECT window_end + '99 days', window_start, net, std_error, lower_95, upper_95, 99, status FROM {} LIMIT 1"])  # fmt: skip
+def test_what_was_done_to_a_target_by_hand_is_noticed(replayed, outside, harm):
+    deliver_only(replayed, outside)
+    outside.execute(harm.replace("{}", "dp_release.valid_now"))
+    replayed.publish(3)
+    (one,) = deliver_only(replayed, outside)
+    if harm.startswith("DELETE"):
+        assert one.error is None
+        assert outside.fetch(ROWS) == replayed.fetch(ROWS)
+    else:
+        assert "release target" in one.error
+        assert one.periods == 0
+
+
+def test_a_target_that_is_ahead_stops_publication(dbext, replayed, outside):
+    deliver_only(replayed, outside)
+    published = replayed.value("SELECT max(release_no) FROM dp_release.valid_now")
+    outside.execute("UPDATE dbext_target.release SET last_no = last_no + 1")
+    said = deliver(dbext, replayed, outside, expected=3)
+    assert "of which this database remembers" in said
+    assert replayed.value("SELECT max(release_no) FROM dp_release.valid_now") == published
+    outside.execute("UPDATE dbext_target.release SET last_no = last_no - 1, identity = 'of a release that is not known here'")
+    assert "of which this database remembers 0" in deliver(dbext, replayed, outside, expected=3)
+
+
+class Stopped:
+    """A worker that was killed where a lock made it wait."""
+
+    def __init__(self, start, source, outside):
+        self.start, self.source, self.outside = start, source, outside
+
+    def at(self, holder, lock: str, where=None, then=None):
+        """Let a worker run into a lock that `holder` takes, `then` do something, and kill the worker without warning."""
+        connection = holder.connect(autocommit=False)
+        connection.execute(lock)
+        worker = self.start("worker", "--dsn", self.source.dsn(), "--release-dsn", self.outside.dsn())
+        waiting = "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = ANY (%s) AND wait_event_type = 'Lock'"
+        names = ["dbext worker"] if holder is self.source else ["dbext delivery"]
+        wait_until(lambda: holder.value(waiting, [names]), lambda: f"never waited: {worker.lines}")
+        if then:
+            then(connection, worker)
+        worker.end(signal.SIGKILL)
+        connection.rollback()
+        connection.close()
+
+
+@pytest.fixture
+def stopped(start, source, outside):
+    return Stopped(start, source, outside)
+
+
+def finish(dbext, source, outside):
+    """Run another worker to its end and compare both sides."""
+    done = dbext("worker", "--once", "--dsn", source.dsn(), "--release-dsn", outside.dsn())
+    assert done.returncode in (0, 4), done.stderr
+    rows = outside.fetch(ROWS)
+    assert rows == source.fetch(ROWS)
+    assert [row[6] for row in rows] == list(range(1, len(rows) + 1))
+    assert len(rows) in (4, 5)
+    assert source.value("SELECT delivered FROM dbext.release_status") == len(rows) == outside.value("SELECT last_no FROM dbext_target.release")
+    return rows
+
+
+@pytest.mark.parametrize("lock", ["LOCK dbext_private.ledger IN ACCESS EXCLUSIVE MODE", "LOCK dp_release.valid_now IN ACCESS EXCLUSIVE MODE"])
+def test_a_worker_killed_while_it_publishes(stopped, dbext, source, outside, lock):
+    stopped.at(source, lock)
+    finish(dbext, source, outside)
+
+
+def test_a_worker_killed_while_it_makes_the_target(stopped, dbext, source, outside):
+    stopped.at(outside, "SELECT pg_advisory_xact_lock(1684170104, 2)")
+    finish(dbext, source, outside)
+
+
+def test_a_worker_killed_before_the_target_commits(stopped, dbext, source, outside):
+    deliver(dbext, source, outside)
+    rows = outside.fetch(ROWS)
+    outside.execute("DELETE FROM dp_release.valid_now; UPDATE dbext_target.release SET last_no = 0")
+    stopped.at(outside, "LOCK dp_release.valid_now IN SHARE MODE")
+    assert outside.fetch(ROWS) == []
+    assert finish(dbext, source, outside) == rows
+
+
+def test_a_worker_killed_between_the_two_commits(stopped, dbext, source, outside):
+    deliver(dbext, source, outside)
+    rows = outside.fetch(ROWS)
+    outside.execute("DELETE FROM dp_release.valid_now; UPDATE dbext_target.release SET last_no = 0")
+    source.execute("SELECT dbext_private.note_delivered(1, 0)")
+
+    def let_the_target_commit(connection, worker):
+        mark = source.connect(autocommit=False)
+        mark.execute("SELECT FROM dbext_private.release FOR UPDATE")
+        connection.rollback()
+        wait_until(lambda: outside.fetch(ROWS) == rows, lambda: f"never committed: {worker.lines}")
+        blocked = "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'dbext worker' AND wait_event_type = 'Lock'"
+        wait_until(lambda: source.value(blocked), lambda: f"never came to its mark: {worker.lines}")
+        threading.Timer(0.5, mark.close).start()
+
+    stopped.at(outside, "LOCK dp_release.valid_now IN SHARE MODE", then=let_the_target_commit)
+    assert outside.value("SELECT last_no FROM dbext_target.release") == len(rows)
+    assert source.value("SELECT delivered FROM dbext.release_status") == 0
+    assert finish(dbext, source, outside) == rows
+
+
+def test_a_worker_killed_at_any_moment(start, database, outside):
+    """Short periods, a worker killed again and again: every period arrives once, as it was stored at the source."""
+    declare_tickets(database, days_ago=0, tick="1 second")
+    database.execute("SELECT dp_publish_to('warehouse')")
+    for turn in range(6):
+        worker = start("worker", "--dsn", database.dsn(), "--release-dsn", outside.dsn(), "--every", "0.1")
+        worker.wait_for("this worker leads")
+        time.sleep(0.3 + 0.17 * turn)
+        worker.end(signal.SIGKILL)
+    deliver_only(database, outside)
+    rows = outside.fetch(ROWS)
+    assert len(rows) >= 2
+    assert rows == database.fetch(ROWS)
+
+
+def test_an_outage_of_the_target_delays_deliveries_alone(start, tickets, make_cluster):
+    other = make_cluster(with_extension=False)
+    tickets.execute("SELECT dp_publish_to('warehouse')")
+    worker = start("worker", "--dsn", tickets.dsn(), "--release-dsn", other.dsn(), "--every", "0.3")
+    worker.wait_for("delivered valid_now")
+    other.stop()
+    worker.wait_for("delivery of ")
+    tickets.execute(
+        "SELECT dp_create_release('later', $$SELECT count(*) FROM ticket$$, every => '1 day', measure => 'state', epsilon => 1, horizon => 20, start => %s)",
+        [tickets.value("SELECT (current_date - 3)::text")],
+    )
+    worker.wait_for("published later")
+    other.start()
+    worker.wait_for("delivered later")
+    assert worker.end(signal.SIGTERM) == 0
+    with psycopg.connect(other.dsn()) as connection:
+        assert connection.execute("SELECT count(*) FROM dp_release.later").fetchone()[0] in (2, 3)
