@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -34,6 +36,39 @@ def private_database(name: str) -> Iterator[psycopg.Connection]:
             yield connection
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What one action took: seconds by the clock, and seconds of processor that the session's backend used."""
+
+    clock: float
+    processor: float
+
+
+def processor_seconds(connection: psycopg.Connection) -> float:
+    """Return the processor time that a session's backend has used (Linux)."""
+    return int(Path(f"/proc/{connection.info.backend_pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def cost(connection: psycopg.Connection, action: Callable[[], object]) -> Cost:
+    """Run an action that uses the connection and return what it took."""
+    start, used = time.perf_counter(), processor_seconds(connection)
+    action()
+    return Cost(time.perf_counter() - start, processor_seconds(connection) - used)
+
+
+def memory_peak(connection: psycopg.Connection) -> float:
+    """Return the most memory of its own, in MB, that a session's backend ever held (shared buffers left out; Linux)."""
+    lines = Path(f"/proc/{connection.info.backend_pid}/smaps_rollup").read_text().splitlines()
+    sizes = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines) if rest.endswith("kB")}
+    return (sizes["Private_Dirty"] + sizes["Private_Clean"]) / 1024
+
+
+def ratio(costs: Mapping[str, list[Cost]], one: str, base: str, part: str = "clock") -> float:
+    """Return the median cost of `one` over the median cost of `base`."""
+    first, second = (statistics.median(getattr(each, part) for each in costs[name]) for name in (one, base))
+    return first / second
+
+
 def seconds(action: Callable[[], object]) -> float:
     """Return how long one call takes."""
     start = time.perf_counter()
@@ -45,7 +80,7 @@ def show(title: str, figures: dict[str, float], target: Path | None = None) -> N
     """Print one figure a line, and write them as JSON when asked."""
     print(title)
     for name, figure in figures.items():
-        print(f"  {name:<58} {figure:10.3f}")
+        print(f"  {name:<72} {figure:10.3f}")
     if target is not None:
         known = json.loads(target.read_text()) if target.exists() else {}
         target.write_text(json.dumps({**known, title: figures}, indent=2) + "\n")

@@ -1,22 +1,47 @@
-"""What capture costs a writer: bulk statements on a tracked table against an untracked one and against the limit.
+"""What capture costs a writer, as ratios to an untracked table, to the limit, and to the usual jsonb audit trigger.
 
-The limit is what anybody would write by hand: a second INSERT, into a typed log, in the same statement.
+The limit is what anybody would write by hand: a second INSERT in the same statement, into a typed log whose index finds what is new.
+By hand an UPDATE would still have to learn the old values; here they are constants, so that the limit is harder to reach than in life.
 """
 
 from __future__ import annotations
 
+import functools
+import re
 import statistics
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
-from bench import arguments, private_database, seconds, show
+from bench import Cost, arguments, cost, private_database, ratio, show
+
+from dbext.control.postgres import usable_installation
 
 COLUMNS = "(id bigint PRIMARY KEY, line integer NOT NULL, status text NOT NULL, updated timestamptz)"
 ROWS = "SELECT i, i %% 1000, 'active', NULL::timestamptz FROM generate_series(1, {rows}) AS i"
+TABLES = ("plain", "tracked", "by_hand", "audited")
+#: How the costs of a tracked table are compared.
+BASES = {"untracked": "plain", "second INSERT by hand": "by_hand", "jsonb audit trigger": "audited"}
+AUDIT = """
+CREATE TABLE audit_log (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, table_name name, op text, old jsonb, new jsonb, at timestamptz);
+CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO public.audit_log (table_name, op, old, new, at)
+    VALUES (TG_TABLE_NAME, TG_OP, CASE WHEN TG_OP <> 'INSERT' THEN to_jsonb(OLD) END, CASE WHEN TG_OP <> 'DELETE' THEN to_jsonb(NEW) END,
+        clock_timestamp());
+    RETURN NULL;
+END $$;
+CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON audited FOR EACH ROW EXECUTE FUNCTION audit();
+"""
 
 
 def prepare(connection: psycopg.Connection) -> None:
-    """Make three tables of one shape; one is tracked, one has a hand-written log."""
-    for name in ("plain", "tracked", "by_hand"):
+    """Make four tables of one shape: untracked, tracked, with a log by hand, with the audit trigger."""
+    for name in TABLES:
         connection.execute(f"CREATE TABLE {name} {COLUMNS}")
     connection.execute(
         'CREATE TABLE by_hand_log (op "char", id bigint, old_line integer, new_line integer, old_status text, new_status text,'
@@ -24,6 +49,7 @@ def prepare(connection: psycopg.Connection) -> None:
     )
     connection.execute("CREATE INDEX ON by_hand_log (xid)")
     connection.execute("CREATE INDEX ON by_hand_log USING brin (mutated_at)")
+    connection.execute(AUDIT)
     connection.execute("SELECT dp_track('tracked', columns => '{id, line, status}')")
 
 
@@ -35,39 +61,164 @@ def by_hand(statement: str, values: str) -> str:
     )
 
 
-def figures(connection: psycopg.Connection, rows: int, rounds: int) -> dict[str, float]:
-    """Return ratios of INSERT, UPDATE and DELETE of `rows` rows to the untracked table."""
+def steps(connection: psycopg.Connection, rows: int) -> dict[str, dict[str, Callable[[], object]]]:
+    """Return what is done to each table, in this order."""
     source = ROWS.format(rows=rows).replace("%%", "%")
-    update = "UPDATE {} SET status = 'used'"
-    steps = {
+    statements = {
         "INSERT": ("INSERT INTO {} " + source, "'I', id, NULL, line, NULL, status"),
-        "UPDATE": (update, "'U', id, line, line, 'active', status"),
+        "UPDATE": ("UPDATE {} SET status = 'used'", "'U', id, line, line, 'active', status"),
         "DELETE": ("DELETE FROM {}", "'D', id, line, NULL, status, NULL"),
     }
-    taken: dict[tuple[str, str], list[float]] = {}
-    for _ in range(rounds):
-        for step, (statement, values) in steps.items():
-            statements = {name: statement.format(name) for name in ("plain", "tracked")}
-            statements["by_hand"] = by_hand(statement.format("by_hand"), values)
-            for name, text in statements.items():
-                taken.setdefault((step, name), []).append(seconds(lambda text=text: connection.execute(text)))
-        for name in ("plain", "tracked", "by_hand", "by_hand_log"):
+    made: dict[str, dict[str, Callable[[], object]]] = {}
+    for step, (statement, values) in statements.items():
+        texts = {name: statement.format(name) for name in TABLES} | {"by_hand": by_hand(statement.format("by_hand"), values)}
+        made[step] = {name: functools.partial(connection.execute, text) for name, text in texts.items()}
+    data = "".join(f"{i}\t{i % 1000}\tactive\n" for i in range(1, rows + 1))
+    made["COPY"] = {name: functools.partial(copy, connection, name, data) for name in TABLES if name != "by_hand"}
+    return made
+
+
+def copy(connection: psycopg.Connection, name: str, data: str) -> None:
+    """Copy text rows into a table."""
+    with connection.cursor().copy(f"COPY {name} (id, line, status) FROM STDIN") as target:
+        target.write(data)
+
+
+def bulk(connection: psycopg.Connection, rows: int, rounds: int) -> dict[str, float]:
+    """Return ratios of statements over `rows` rows, tables taking turns."""
+    costs: dict[str, dict[str, list[Cost]]] = {}
+    for turn in range(rounds):
+        for step, actions in steps(connection, rows).items():
+            for name in (*actions, *actions)[turn % len(actions) :][: len(actions)]:
+                costs.setdefault(step, {}).setdefault(name, []).append(cost(connection, actions[name]))
+        for name in TABLES:
+            connection.execute(f"DELETE FROM {name}")
             connection.execute(f"VACUUM {name}")
-    median = {which: statistics.median(times) for which, times in taken.items()}
     return {
-        f"{step} of {rows} rows, {label}": median[step, "tracked"] / median[step, base]
-        for step in steps
-        for label, base in (("tracked / untracked", "plain"), ("tracked / second INSERT by hand", "by_hand"))
+        f"{step} of {rows} rows, tracked / {label}, {part}": ratio(taken, "tracked", base, part)
+        for step, taken in costs.items()
+        for label, base in BASES.items()
+        if base in taken
+        for part in ("clock", "processor")
     }
+
+
+def bytes_written(connection: psycopg.Connection, rows: int) -> dict[str, float]:
+    """Return bytes of WAL and of disk that an update of many rows costs beyond those of the untracked table."""
+    logs = {"tracked": tracked_log(connection), "by_hand": "by_hand_log", "audited": "audit_log"}
+    written: dict[str, float] = {}
+    disk: dict[str, float] = {}
+    actions = steps(connection, rows)
+    for name in TABLES:
+        actions["INSERT"][name]()
+        sizes = [size(connection, logs[name])] if name in logs else []
+        connection.execute("CHECKPOINT")
+        (before,) = connection.execute("SELECT pg_current_wal_insert_lsn()").fetchone()
+        actions["UPDATE"][name]()
+        ((written[name],),) = connection.execute("SELECT (pg_current_wal_insert_lsn() - %s::pg_lsn)::float8", (before,)).fetchall()
+        if sizes:
+            disk[name] = size(connection, logs[name]) - sizes[0]
+        actions["DELETE"][name]()
+    labels = {"tracked": "tracked", "by_hand": "second INSERT by hand", "audited": "jsonb audit trigger"}
+    return {f"WAL bytes of an updated row's record, {labels[name]}": (written[name] - written["plain"]) / rows for name in labels} | {
+        f"disk bytes of an updated row's record, {labels[name]}": disk[name] / rows for name in labels
+    }
+
+
+def tracked_log(connection: psycopg.Connection) -> str:
+    """Return the name of the tracked table's log."""
+    ((number,),) = connection.execute("SELECT table_id FROM dbext_private.tracked_table").fetchall()
+    return f"dbext_private.log_{number}"
+
+
+def size(connection: psycopg.Connection, name: str) -> int:
+    """Return the bytes of a table and its indexes."""
+    return connection.execute("SELECT pg_total_relation_size(%s::regclass)", (name,)).fetchone()[0]
+
+
+def plan_cache(connection: psycopg.Connection, rows: int, rounds: int) -> dict[str, float]:
+    """Return a large update after a thousand small ones, over the same update in a fresh session."""
+    connection.execute("INSERT INTO tracked " + ROWS.format(rows=rows).replace("%%", "%"))
+    costs: dict[str, list[Cost]] = {"worn": [], "fresh": []}
+    for turn in range(rounds):
+        for name, small in (("worn", 1000), ("fresh", 0)):
+            with psycopg.connect(connection.info.dsn, autocommit=True) as session:
+                for i in range(1, small + 1):
+                    session.execute("UPDATE tracked SET line = line + 1 WHERE id BETWEEN %s AND %s", (i, i + i % 2))
+                update = f"UPDATE tracked SET status = '{name}{turn}'"
+                costs[name].append(cost(session, functools.partial(session.execute, update)))
+        connection.execute("VACUUM tracked")
+    connection.execute("DELETE FROM tracked")
+    return {f"UPDATE of {rows} rows after 1000 small ones / in a fresh session": ratio(costs, "worn", "fresh", "processor")}
+
+
+def scripts(rows: int) -> dict[str, dict[str, str]]:
+    """Return what pgbench runs, one row a transaction."""
+    update = "UPDATE {} SET line = line + 1 WHERE id = :id"
+    insert = "INSERT INTO {} VALUES (nextval('fresh'), :id, 'active', NULL)"
+    hand = {"UPDATE": "'U', id, line - 1, line, status, status", "INSERT": "'I', id, NULL, line, NULL, status"}
+    return {
+        step: {
+            name: f"\\set id random(1, {rows})\n" + (by_hand(text.format(name), hand[step]) if name == "by_hand" else text.format(name)) + ";\n"
+            for name in TABLES
+        }
+        for step, text in (("UPDATE", update), ("INSERT", insert))
+    }
+
+
+def rates(connection: psycopg.Connection, rows: int, which: tuple[str, ...], length: int, rounds: int) -> dict[str, float]:
+    """Return transactions per second of one-row statements on the tracked table, over those on the others, runs taking turns."""
+    pgbench = usable_installation().bindir / "pgbench"
+    if not pgbench.exists():
+        return {}
+    connection.execute("CREATE SEQUENCE fresh START 1000000000 CACHE 1000")
+    for name in TABLES:
+        connection.execute(f"INSERT INTO {name} " + ROWS.format(rows=rows).replace("%%", "%"))
+        connection.execute(f"VACUUM ANALYZE {name}")
+    figures: dict[str, float] = {}
+    for step, commit, clients in ((s, k, n) for s in which for k in ("on", "off") for n in (1, 2)):
+        found: dict[str, list[float]] = {}
+        for _ in range(rounds):
+            for name, script in scripts(rows)[step].items():
+                found.setdefault(name, []).append(rate(connection, pgbench, script, clients, length, commit))
+        label = f"one-row {step}, {clients} client{'s'[: clients - 1]}, synchronous commit {commit}: rate tracked /"
+        middle = {name: statistics.median(values) for name, values in found.items()}
+        figures |= {f"{label} {base}": middle["tracked"] / middle[name] for base, name in BASES.items()}
+    return figures
+
+
+def rate(connection: psycopg.Connection, pgbench: Path, script: str, clients: int, length: int, commit: str) -> float:
+    """Run pgbench once and return transactions per second."""
+    with script_file(script) as path:
+        command = [pgbench, "-n", "-M", "prepared", "-f", path, "-c", str(clients), "-j", str(clients), "-T", str(length)]
+        command += ["-h", connection.info.host, "-p", str(connection.info.port), "-U", connection.info.user, connection.info.dbname]
+        environment = {"PGOPTIONS": f"-c synchronous_commit={commit}", "PATH": "/usr/bin:/bin"}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    return float(re.search(r"^tps = ([0-9.]+)", done.stdout, re.MULTILINE)[1])
+
+
+@contextmanager
+def script_file(script: str) -> Iterator[Path]:
+    """Write a script to a file that goes again."""
+    with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
+        file.write(script)
+        file.flush()
+        yield Path(file.name)
 
 
 def main() -> None:
     """Print the ratios."""
     options = arguments(__doc__)
-    rows, rounds = (50_000, 3) if options.quick else (200_000, 7)
+    sizes = ((50_000, 3),) if options.quick else ((200_000, 7), (1_000_000, 3))
     with private_database("write_path") as connection:
         prepare(connection)
-        show("write path: ratios", figures(connection, rows, rounds), options.json)
+        for rows, rounds in sizes:
+            show(f"write path: bulk, {rows} rows", bulk(connection, rows, rounds), options.json)
+        rows = sizes[0][0]
+        show("write path: bytes", bytes_written(connection, rows), options.json)
+        show("write path: plan cache", plan_cache(connection, rows, 1 if options.quick else 3), options.json)
+        which, length, rounds = (("UPDATE",), 1, 1) if options.quick else (("UPDATE", "INSERT"), 4, 5)
+        show("write path: one row a transaction", rates(connection, rows, which, length, rounds), options.json)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,10 @@ UPDATE dbext_private.seal_head AS h SET tick = $2::bigint, boundary = $3::timest
 INSERT INTO dbext_private.seal (table_id, seal_no, first_tick, last_tick, boundary, snapshot, sealed_at, taken, late, mismatched)
 VALUES ($1::integer, $2::bigint, $3::bigint, $4::bigint, $5::timestamptz, $6::pg_snapshot, clock_timestamp(), $7::bigint, $8::bigint, $9::bigint)
 
+-- name: summarise
+-- What this seal has read the next one need not read again.
+SELECT dbext_private.summarise_log($1::integer)
+
 -- name: execute
 -- Run a statement of a pass.
 SELECT dbext_private.execute_pass($1::text, $2::pg_snapshot, $3::pg_snapshot, $4::timestamptz, $5::timestamptz, $6::timestamptz[],

@@ -9,6 +9,19 @@ COMMENT ON TABLE dbext_private.runtime IS
     'Where this server finds the Python packages and how a session reaches its own database. Only a superuser may change it; never dumped.';
 INSERT INTO dbext_private.runtime (python_path, second_session) VALUES (@python_path@, @second_session@);
 
+-- PostgreSQL has none for this type; the support functions are its own.
+CREATE OPERATOR CLASS dbext_private.xid8_minmax_ops FOR TYPE pg_catalog.xid8 USING brin AS
+    OPERATOR 1 pg_catalog.< (pg_catalog.xid8, pg_catalog.xid8),
+    OPERATOR 2 pg_catalog.<= (pg_catalog.xid8, pg_catalog.xid8),
+    OPERATOR 3 pg_catalog.= (pg_catalog.xid8, pg_catalog.xid8),
+    OPERATOR 4 pg_catalog.>= (pg_catalog.xid8, pg_catalog.xid8),
+    OPERATOR 5 pg_catalog.> (pg_catalog.xid8, pg_catalog.xid8),
+    FUNCTION 1 pg_catalog.brin_minmax_opcinfo(internal),
+    FUNCTION 2 pg_catalog.brin_minmax_add_value(internal, internal, internal, internal),
+    FUNCTION 3 pg_catalog.brin_minmax_consistent(internal, internal, internal),
+    FUNCTION 4 pg_catalog.brin_minmax_union(internal, internal, internal);
+COMMENT ON OPERATOR CLASS dbext_private.xid8_minmax_ops USING brin IS 'Block ranges by the transactions that wrote to them: how a seal finds new mutations.';
+
 CREATE TABLE dbext_private.cluster_identity (
     only_row          boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     system_identifier text NOT NULL,

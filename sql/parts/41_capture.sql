@@ -86,7 +86,7 @@ BEGIN
             RETURN target || c.keys || c.olds || c.news || E')\n    SELECT CASE WHEN ' || c.no_old || ' THEN ''I'' WHEN ' || c.no_new
                 || ' THEN ''D'' ELSE ''U'' END::"char"' || stamp || c.either_keys || c.old_values || c.new_values
                 || E'\n    FROM dbext_old AS o FULL JOIN dbext_new AS n ON ' || c.same_key
-                || E'\n    WHERE ' || c.no_old || ' OR ' || c.no_new || ' OR ' || c.changed;
+                || E'\n    WHERE ' || c.changed || ' OR ' || c.no_old || ' OR ' || c.no_new;
         WHEN 'truncate' THEN
             -- One marker: from its number on every entry is absent. It reads no table, so it needs no snapshot and no isolation level
             -- can make it miss rows; TRUNCATE's ACCESS EXCLUSIVE lock puts it after every earlier record and before every later one.
