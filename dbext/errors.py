@@ -82,6 +82,18 @@ class ConstraintTooLoose(BudgetExceeded):
         self.hint = "Choose stricter limits, drop releases, or let the DBA review the budget with dp_set_budget."
 
 
+class AllowanceExceeded(BudgetExceeded):
+    """A charge that the caller's own allowance on the table cannot take."""
+
+    def __init__(self, role: str, table: str, *, spent: object, asked: object, left: object):
+        super().__init__(role, spent=spent, asked=asked, left=left)
+        self.message = (
+            f'the allowance of role "{role}" on table {table} cannot take this: '
+            f"spent or reserved {spent}, asked {asked}, left {left} (epsilon)"
+        )
+        self.hint = "Ask for a smaller epsilon, use a stored answer, or let the DBA review the allowance with dp_set_allowance."
+
+
 class UnboundedLoss(DbextError):
     """A release whose loss no constraint and no horizon bounds."""
 

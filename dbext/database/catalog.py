@@ -101,7 +101,7 @@ def tracked_by_name(session: Session, schema: str | None, name: str) -> TrackedT
     rows = session.fetch(SQL["by_name"], schema, name)
     wanted = name if schema is None else f"{schema}.{name}"
     if not rows:
-        raise UnknownObject(f'no tracked table "{wanted}" that you may read')
+        raise UnknownObject(f'no tracked table "{wanted}" that you may read or ask about')
     if len(rows) > 1:
         raise BadArgument(f'several tracked tables are called "{wanted}"', hint="Write its schema before the name.")
     return tracked_table(session, rows[0]["table_id"])

@@ -12,12 +12,12 @@ FROM pg_class AS c LEFT JOIN dbext_private.tracked_table AS t ON t.relation = c.
 WHERE c.oid = to_regclass($1::text) OR c.oid = CASE WHEN $1::text ~ '^[0-9]{1,10}$' THEN $1::text::bigint END
 
 -- name: by_name
--- Tracked tables of a name (in a schema, or in any) that the caller may read.
+-- Tracked tables of a name (in a schema, or in any) that the caller may read, or ask about.
 SELECT t.table_id, format('%I.%I', n.nspname, c.relname) AS name
 FROM dbext_private.tracked_table AS t JOIN pg_class AS c ON c.oid = t.relation JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relname = $2::text AND ($1::text IS NULL OR n.nspname = $1::text)
-    AND has_any_column_privilege(dbext_private.caller(), c.oid, 'SELECT')
-    AND has_schema_privilege(dbext_private.caller(), n.oid, 'USAGE')
+    AND (has_any_column_privilege(dbext_private.caller(), c.oid, 'SELECT') AND has_schema_privilege(dbext_private.caller(), n.oid, 'USAGE')
+        OR dbext_private.is_granted(t.table_id, dbext_private.caller(), NULL))
 ORDER BY t.table_id
 
 -- name: columns

@@ -129,6 +129,31 @@ def set_loss_bound(session: Session, table_id: int, terms: str, picos: int) -> N
     session.execute(SQL["set_loss_bound"], table_id, terms, picos)
 
 
+def holds_budget_lock(session: Session) -> bool:
+    """Whether this transaction has changed a budget, so that a second session would wait for it."""
+    return session.fetch(SQL["own_budget_lock"])[0]["held"]
+
+
+def own_transaction(session: Session) -> str:
+    """Return the number of this transaction, as others see it."""
+    return session.fetch(SQL["own_transaction"])[0]["number"]
+
+
+def open_reservation(session: Session, release_id: int, declared_in: str) -> None:
+    """Note that a reservation is for a declaration in another transaction, which has not ended."""
+    session.execute(SQL["open_reservation"], release_id, declared_in)
+
+
+def settle_reservations(session: Session) -> None:
+    """Give back what was reserved for declarations that were rolled back. Not for transactions that may stay open: others wait for it.
+
+    A transaction that is seen to have ended is looked up in a later statement, which sees the release that it left, if it left one.
+    """
+    ended = [row["release_id"] for row in session.fetch(SQL["close_reservations"])]
+    if ended:
+        session.execute(SQL["return_undeclared"], ended)
+
+
 def uses(session: Session, table_id: int) -> list[tuple[str, str, list[Charge]]]:
     """Return (kind, name, charges) of every release and question that a table is charged for."""
     return [(row["kind"], row["name"], _charges([row])) for row in session.fetch(SQL["uses"], table_id)]

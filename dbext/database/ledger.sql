@@ -44,8 +44,39 @@ SELECT l.charges::text AS charges
 FROM dbext_private.ledger AS l
 WHERE l.table_id = $1::integer AND (l.kind IN ('question', 'return')
     OR (l.kind = 'reserve' AND NOT EXISTS (
-        SELECT FROM dbext_private.ledger AS r WHERE r.release_id = l.release_id AND r.kind = 'return')))
+        SELECT FROM dbext_private.ledger AS r WHERE r.release_id = l.release_id AND r.kind = 'return')
+        AND NOT EXISTS (
+        SELECT FROM dbext_private.open_reservation AS o WHERE o.release_id = l.release_id AND pg_xact_status(o.declared_in) = 'aborted')))
 ORDER BY l.ledger_no
+
+-- name: own_budget_lock
+-- Whether this very transaction has written to a budget: its lock would keep a second session waiting until it ends.
+SELECT EXISTS (SELECT FROM pg_locks AS l
+    WHERE l.pid = pg_backend_pid() AND l.granted AND l.locktype = 'relation' AND l.mode = 'RowExclusiveLock'
+        AND l.relation = 'dbext_private.budget'::regclass) AS held
+
+-- name: own_transaction
+-- The number of this transaction.
+SELECT pg_current_xact_id()::text AS number
+
+-- name: open_reservation
+-- Note that a reservation is for a declaration whose transaction has not ended.
+INSERT INTO dbext_private.open_reservation (release_id, declared_in) VALUES ($1::integer, $2::xid8)
+
+-- name: close_reservations
+-- Forget which reservations were open, if their declarations' transactions have ended. Others may be doing so at this moment.
+DELETE FROM dbext_private.open_reservation AS o
+WHERE o.release_id IN (SELECT e.release_id FROM dbext_private.open_reservation AS e
+    WHERE pg_xact_status(e.declared_in) IS DISTINCT FROM 'in progress' FOR UPDATE SKIP LOCKED)
+RETURNING o.release_id
+
+-- name: return_undeclared
+-- Give back what was reserved for declarations that came to nothing: their transactions have ended, and there is no such release.
+INSERT INTO dbext_private.ledger (budget_id, table_id, release_id, kind, charges, epsilon, recorded_by)
+SELECT l.budget_id, l.table_id, l.release_id, 'return', '[]', 0, l.recorded_by
+FROM dbext_private.ledger AS l
+WHERE l.kind = 'reserve' AND l.release_id = ANY ($1::integer[])
+    AND NOT EXISTS (SELECT FROM dbext_private.release AS r WHERE r.release_id = l.release_id)
 
 -- name: spent_charges
 -- What has left: answers to questions, and all that each release has published so far.
@@ -82,7 +113,7 @@ SELECT CASE l.kind WHEN 'question' THEN 'question' WHEN 'return' THEN 'dropped r
        coalesce(r.name, 'question ' || l.question_id) AS name, l.charges::text AS charges
 FROM dbext_private.ledger AS l LEFT JOIN dbext_private.release AS r USING (release_id)
 WHERE l.table_id = $1::integer AND (l.kind IN ('question', 'return')
-    OR (l.kind = 'reserve' AND NOT EXISTS (
+    OR (l.kind = 'reserve' AND r.release_id IS NOT NULL AND NOT EXISTS (
         SELECT FROM dbext_private.ledger AS b WHERE b.release_id = l.release_id AND b.kind = 'return')))
     AND l.charges <> '[]'
 ORDER BY l.ledger_no

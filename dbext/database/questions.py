@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from dbext.database.session import DatabaseError, Session
+from dbext.database.session import Session
 from dbext.database.statements import statements
 
 SQL = statements("questions")
@@ -50,17 +50,3 @@ def remember(session: Session, question: Question, epsilon: str, value: int, noi
 
 def _canonical(question: Question) -> tuple[object, ...]:
     return question.table_id, question.start, question.end, question.measure, question.predicate
-
-
-def ask_in_second_session(session: Session, request: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer that a second session charged, stored and committed; raises what it was refused with."""
-    (row,) = session.fetch(SQL["second_session"], request)
-    reply = json.loads(row["reply"])
-    if "refusal" in reply:
-        raise DatabaseError(**reply["refusal"])
-    return json.loads(reply["value"])
-
-
-def holds_budget_lock(session: Session) -> bool:
-    """Whether this transaction has changed a budget, so that a second session would wait for it."""
-    return session.fetch(SQL["own_budget_lock"])[0]["held"]

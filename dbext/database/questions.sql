@@ -12,13 +12,3 @@ LIMIT 1
 INSERT INTO dbext_private.question (table_id, first_tick, last_tick, measure, predicate, epsilon, answer, noise, asked_by)
 VALUES ($1::integer, $2::bigint, $3::bigint, $4::text, $5::text, $6::numeric, $7::bigint, $8::jsonb, $9::text)
 RETURNING question_id
-
--- name: second_session
--- Have a question answered, charged and committed in a second session.
-SELECT dbext_private.in_second_session($1::jsonb) AS reply
-
--- name: own_budget_lock
--- Whether this very transaction has written to a budget: its lock would keep the second session waiting until it ends.
-SELECT EXISTS (SELECT FROM pg_locks AS l
-    WHERE l.pid = pg_backend_pid() AND l.granted AND l.locktype = 'relation' AND l.mode = 'RowExclusiveLock'
-        AND l.relation = 'dbext_private.budget'::regclass) AS held

@@ -59,6 +59,12 @@ def lock(session: Session, release_id: int) -> Release:
     return _release(rows[0])
 
 
+def try_lock(session: Session, release_id: int) -> Release | None:
+    """Take a release's row until the transaction ends; None if someone else has it."""
+    rows = session.fetch(SQL["try_lock"], release_id)
+    return _release(rows[0]) if rows else None
+
+
 def require_labels(session: Session, release: Release) -> None:
     """Refuse a release of a table whose enum labels were renamed: its predicate, kept as text, would count something else than before.
 
@@ -92,9 +98,16 @@ def is_taken(session: Session, name: str) -> bool:
     return session.fetch(SQL["taken"], name)[0]["taken"]
 
 
-def add(session: Session, name: str, table_id: int, declaration: str, content: dict, next_end: int, summed_through: int, by: str) -> int:
-    """Record a release and return its number."""
-    return session.fetch(SQL["add"], name, table_id, declaration, content, next_end, summed_through, by)[0]["release_id"]
+def next_number(session: Session) -> int:
+    """Return a number for a release that is about to be declared."""
+    return session.fetch(SQL["next_number"])[0]["number"]
+
+
+def add(
+    session: Session, number: int, name: str, table_id: int, declaration: str, content: dict, next_end: int, summed_through: int, by: str
+) -> None:
+    """Record a release under its number."""
+    session.execute(SQL["add"], name, table_id, declaration, content, next_end, summed_through, by, number)
 
 
 def advance(session: Session, release: Release, next_period: int, next_end: int | None, summed_through: int) -> None:

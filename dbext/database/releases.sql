@@ -4,14 +4,18 @@ SELECT EXISTS (SELECT FROM dbext_private.release AS r WHERE r.name = $1::text AN
     OR EXISTS (SELECT FROM pg_class AS c
                WHERE c.relnamespace = 'dp_release'::regnamespace AND c.relname IN ($1::text, $1::text || '_rounded')) AS taken
 
+-- name: next_number
+-- A number for a release that is about to be declared.
+SELECT nextval('dbext_private.release_release_id_seq') AS number
+
 -- name: add
--- Record a declared release.
-INSERT INTO dbext_private.release (name, table_id, declaration, plan, labels, state, next_end, summed_through, created_by)
-VALUES ($1::text, $2::integer, $3::text, $4::jsonb, (
+-- Record a declared release under its number.
+INSERT INTO dbext_private.release (release_id, name, table_id, declaration, plan, labels, state, next_end, summed_through, created_by)
+OVERRIDING SYSTEM VALUE
+VALUES ($8::integer, $1::text, $2::integer, $3::text, $4::jsonb, (
     SELECT jsonb_object_agg(e.oid, e.enumlabel)
     FROM pg_enum AS e WHERE e.enumtypid IN (SELECT c.type_id FROM dbext_private.recorded_columns($2::integer) AS c)
 ), 'active', $5::bigint, $6::bigint, $7::text)
-RETURNING release_id
 
 -- name: add_keys
 -- Freeze the group keys of a release, in order of cell; width columns make one key.
@@ -29,6 +33,11 @@ FROM dbext_private.release AS r WHERE r.name = $1::text AND r.state <> 'dropped'
 -- Take the row of a release: whoever publishes or drops it holds it.
 SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by
 FROM dbext_private.release AS r WHERE r.release_id = $1::integer FOR UPDATE
+
+-- name: try_lock
+-- Take the row of a release unless someone has it: whoever drops a release and leaves his transaction open stops no other.
+SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by
+FROM dbext_private.release AS r WHERE r.release_id = $1::integer FOR UPDATE SKIP LOCKED
 
 -- name: relabelled
 -- Whether a label of the table's enum columns was renamed since the release was declared. In a restored database labels have other OIDs.

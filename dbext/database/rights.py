@@ -53,14 +53,22 @@ def _not_admitted(who: Caller, role: str) -> NotPermitted:
     return NotPermitted(said, hint=f"A superuser admits it: GRANT USAGE ON SCHEMA dbext, dp_release TO {shown(who.name)};")
 
 
-def require_select(session: Session, table_id: int, name: str, positions: Iterable[int] = ()) -> None:
-    """Refuse a caller who may not SELECT the columns at `positions` of a tracked table, or nothing of it at all."""
-    columns = [row["column_name"] for row in session.fetch(SQL["unreadable"], table_id, sorted(positions))]
-    if None in columns:
+def require_select(session: Session, table_id: int, name: str) -> None:
+    """Refuse a caller who may SELECT nothing of a tracked table."""
+    if session.fetch(SQL["unreadable"], table_id, [], False):  # noqa: FBT003 - a parameter of SQL
         raise NotPermitted(f"you may not SELECT from table {name}", hint=f"Its owner may GRANT SELECT ON {name} to you.")
+
+
+def require_asking(session: Session, table_id: int, name: str, positions: Iterable[int] = ()) -> None:
+    """Refuse a caller who may neither SELECT the columns at `positions` of a tracked table nor ask about them by dp_grant."""
+    columns = [row["column_name"] for row in session.fetch(SQL["unreadable"], table_id, sorted(positions), True)]  # noqa: FBT003 - likewise
+    who = shown(caller(session).name) if columns else ""
+    if None in columns:
+        raise NotPermitted(f"you may not ask about table {name}", hint=f"Its owner may let you: SELECT dp_grant('{name}', '{who}');")
     if columns:
-        said = f"you may not SELECT column {shown(columns[0])} of table {name}"
-        raise NotPermitted(said, hint=f"Its owner may GRANT SELECT ({shown(columns[0])}) ON {name} to you.")
+        said = f"you may not ask about column {shown(columns[0])} of table {name}"
+        hint = f"Its owner may let you: SELECT dp_grant('{name}', '{who}', '{{{shown(columns[0])}}}');"
+        raise NotPermitted(said, hint=hint)
 
 
 def require_captured(table: TrackedTable) -> None:

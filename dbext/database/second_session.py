@@ -31,9 +31,24 @@ ADVICE = (
 )
 
 
-def answer_question(session: Session, *, request: dict[str, Any]) -> str:
-    """Have a question answered in a second session; runs as the superuser who owns dbext_private.in_second_session."""
-    return call(session, f"SELECT dbext_private.answer_question({quote_literal(json.dumps(request))})")
+#: What a second session may be asked for: functions of dbext_private that take one jsonb and return text.
+ENTRIES = ("answer_question", "reserve_release")
+
+
+def in_second_session(session: Session, *, entry: str, request: dict[str, Any]) -> str:
+    """Have a question answered or a release reserved; runs as the superuser who owns dbext_private.in_second_session."""
+    if entry not in ENTRIES:
+        raise ValueError(entry)
+    return call(session, f"SELECT dbext_private.{entry}({quote_literal(json.dumps(request))})")
+
+
+def ask(session: Session, entry: str, request: dict[str, Any]) -> Any:
+    """Return what an entry replied in a second session, which has committed it; raises what it was refused with. For dbext_owner."""
+    (row,) = session.fetch(SQL["in_second_session"], entry, request)
+    reply = json.loads(row["reply"])
+    if "refusal" in reply:
+        raise DatabaseError(**reply["refusal"])
+    return json.loads(reply["value"])
 
 
 def call(session: Session, sql: str) -> str:

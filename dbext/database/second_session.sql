@@ -4,3 +4,7 @@ SELECT r.second_session, current_database()::text AS database, coalesce(quote_id
 FROM dbext_private.runtime AS r
 LEFT JOIN pg_extension AS e ON e.extname = 'dblink'
 LEFT JOIN pg_namespace AS n ON n.oid = e.extnamespace
+
+-- name: in_second_session
+-- Have something charged and committed in a second session.
+SELECT dbext_private.in_second_session($1::text, $2::jsonb) AS reply

@@ -18,6 +18,7 @@ from dbext.privacy.conversion import budget_picos
 from dbext.privacy.measure import Measure
 from dbext.privacy.noise import Noise, noise_from_json
 from dbext.privacy.pattern import Single
+from dbext.service.allow import require_allowed
 from dbext.service.budget import fits_at_once, require_fits, table_loss
 from dbext.service.numbers import require_noise_fits
 
@@ -48,6 +49,8 @@ def answer_question(
             raise WindowNotSealed(f"the window ends in a tick of table {table.shown_name} that is not sealed")
         proposed = noise_from_json(noise) if Fraction(delta) == budget.delta else None
         charge = _charge(session, table, budget, asked, proposed, Fraction(epsilon))
+        ledger.settle_reservations(session)
+        require_allowed(session, budget, table, [charge], epsilon, asked_by)
         if not fits_at_once(session, budget, table.table_id, [charge]):
             require_fits(session, budget, table.table_id, [charge], epsilon)
         answer = _draw_and_store(session, asked, predicate, charge, epsilon, asked_by)

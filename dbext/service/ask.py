@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from dbext.database import catalog, ledger, moments, questions, rights
+from dbext.database import catalog, ledger, moments, questions, rights, second_session
 from dbext.database.catalog import TrackedTable
 from dbext.database.questions import Answer, Question
 from dbext.database.session import Session
@@ -67,13 +67,13 @@ def _measure(text: str | None) -> Measure:
 def _predicate(session: Session, table: TrackedTable, text: str | None) -> Predicate | None:
     """Compile a predicate and check the caller's right to its columns. The compiler is imported only when there is something to compile."""
     if text is None:
-        rights.require_select(session, table.table_id, table.shown_name)
+        rights.require_asking(session, table.table_id, table.shown_name)
         return None
     from dbext.query.compiler import compile_predicate
     from dbext.service.literals import check_literals
 
     compiled = compile_predicate(text, catalog.columns(session, table.table_id))
-    rights.require_select(session, table.table_id, table.shown_name, columns_of(compiled))
+    rights.require_asking(session, table.table_id, table.shown_name, columns_of(compiled))
     check_literals(session, table, compiled)
     return compiled
 
@@ -120,7 +120,7 @@ def _require_history(session: Session, table: TrackedTable, first: int) -> None:
 def _ask(session: Session, asked: Asked, asked_by: str) -> Answer:
     """Have a question answered in the second session and return what was committed there."""
     budget_id = ledger.budget_id_of(session, asked.table.table_id, asked.table.shown_name)
-    if questions.holds_budget_lock(session):
+    if ledger.holds_budget_lock(session):
         raise SecondSessionUnavailable(
             "this transaction has changed a budget or a release, which a question would have to wait for; nothing was spent",
             hint="COMMIT first, then ask.",
@@ -145,7 +145,7 @@ def _ask(session: Session, asked: Asked, asked_by: str) -> Answer:
         "delta": str(budget.delta),
         "asked_by": asked_by,
     }
-    return Answer(**questions.ask_in_second_session(session, request))
+    return Answer(**second_session.ask(session, "answer_question", request))
 
 
 def _stats(session: Session, question: Question, answer: Answer, *, remembered: bool) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dbext.database.session import Session
 from dbext.errors import BadArgument, BudgetExceeded, ConstraintTooLoose, NotSupported
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
+from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.service.numbers import delta_from, epsilon_from, plain, rounded_down, rounded_up
 
@@ -68,22 +69,29 @@ def fits_at_once(session: Session, budget: Budget, table_id: int, charges: Seque
     The figure of a union is never above the sum of the figures of its parts, so that a certified bound plus the price of the new charges
     is a bound again. False says nothing: then the exact figure decides.
     """
-    terms = {one: _terms(session, one, budget) for one in ledger.tables_of(session, budget.budget_id)}
-    bounds = {one: ledger.loss_bound(session, one, terms[one]) for one in terms}
+    priced = {one: _terms(session, one, budget) for one in ledger.tables_of(session, budget.budget_id)}
+    bounds = {one: ledger.loss_bound(session, one, priced[one]) for one in priced}
     if None in bounds.values():
         return False
     own = table_loss(session, table_id, charges, pure=budget.pure)
     if sum(bounds.values()) + own > capacity(budget):
         return False
-    ledger.set_loss_bound(session, table_id, terms[table_id], bounds[table_id] + own)
+    ledger.set_loss_bound(session, table_id, priced[table_id], bounds[table_id] + own)
     return True
 
 
-def _terms(session: Session, table_id: int, budget: Budget) -> str:
+def terms(types: Sequence[EntryType], budget: Budget) -> str:
+    """Return all that a plan under a budget depends on: how it is priced, and delta."""
+    return f"{_pricing(types, budget)} {budget.delta}"
+
+
+def _pricing(types: Sequence[EntryType], budget: Budget) -> str:
     """Return all that a price depends on beside the charge: the kind of budget, and every type's loosest constraint."""
-    types = catalog.accounted_types(session, catalog.tracked_table(session, table_id))
-    limits = [[one.number, one.constraint.max_mutations, one.constraint.active_within] for one in types]
-    return json.dumps([budget.pure, limits])
+    return json.dumps([budget.pure, [[one.number, one.constraint.max_mutations, one.constraint.active_within] for one in types]])
+
+
+def _terms(session: Session, table_id: int, budget: Budget) -> str:
+    return _pricing(catalog.accounted_types(session, catalog.tracked_table(session, table_id)), budget)
 
 
 def as_decimal(value: Fraction) -> Decimal:

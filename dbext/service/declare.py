@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 from dbext.database import catalog, ledger, release_table, releases, rights, targets
@@ -19,11 +18,12 @@ from dbext.privacy.pico import picos_up, to_decimal
 from dbext.query.groups import PublicColumn
 from dbext.query.plan import Plan
 from dbext.query.planner import Candidate, candidates
-from dbext.service.budget import require_fits
+from dbext.service.budget import terms
 from dbext.service.draft import Draft, draft
 from dbext.service.explain import candidate_rows
 from dbext.service.grouping import columns_to_json, group_columns, groups_to_json
-from dbext.service.numbers import plain, require_noise_fits, rounded_down
+from dbext.service.numbers import plain, require_noise_fits
+from dbext.service.reserve import reserve
 
 MAX_NAME_BYTES = 48
 #: Kinds of plans as analysts are told of them.
@@ -37,10 +37,10 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 
 
 def create_release(session: Session, *, name: str | None, declaration: str | None, **wishes: Any) -> str:
-    """Declare a release and reserve its lifetime loss in the caller's transaction; returns what was made and reserved.
+    """Declare a release and reserve its lifetime loss; returns what was made and reserved.
 
-    Nothing noisy leaves here, so that a rollback of the caller may undo it all. Planning may take long and holds no lock; once the budget
-    is locked, the ledger is read, and a plan made under other constraints or another delta is made again.
+    Planning may take long and holds no lock. The reservation is committed elsewhere and given back if this transaction comes to nothing,
+    so that one that stays open keeps nobody from spending; a plan made under other constraints or another delta is made again.
     """
     who = rights.require_analyst(session)
     rights.require_read_committed(session)
@@ -48,42 +48,29 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
     check_name(session, name)
     drafted = draft(session, declaration, **wishes)
     table = drafted.table
-    budget = ledger.read_budget(session, ledger.budget_id_of(session, table.table_id, table.shown_name))
-    made, terms = _planned(session, drafted, budget)
-    keys = _keys(session, drafted, group_columns(session, table, drafted.group_columns, made[0].plan.measure))
-    budget = ledger.lock_budget_of(session, table.table_id, table.shown_name)
-    if _terms(session, drafted, budget) != terms:
-        made, terms = _planned(session, drafted, budget)
-    chosen = next(one.plan for one in made if one.chosen)
-    asked = plain(to_decimal(picos_up(chosen.epsilon)))
-    left = require_fits(session, budget, table.table_id, chosen.charges, asked)
-    release_id = _record(session, drafted, chosen, keys, candidate_rows(made, *terms), name, who.name)
-    ledger.append(
-        session,
-        "reserve",
-        budget.budget_id,
-        recorded_by=who.name,
-        table_id=table.table_id,
-        release_id=release_id,
-        charges=chosen.charges,
-        epsilon=asked,
-    )
-    return _said(name, chosen, budget, asked, rounded_down(left))
+    release_id = releases.next_number(session)
+    left = None
+    while left is None:
+        budget = ledger.read_budget(session, ledger.budget_id_of(session, table.table_id, table.shown_name))
+        made, types = _planned(session, drafted, budget)
+        chosen = next(one.plan for one in made if one.chosen)
+        keys = _keys(session, drafted, group_columns(session, table, drafted.group_columns, chosen.measure))
+        asked = plain(to_decimal(picos_up(chosen.epsilon)))
+        left = reserve(
+            session, table, release_id, chosen.charges, epsilon=asked, known_terms=terms(types, budget), declared_by=who.name
+        )  # fmt: skip
+    _record(session, release_id, drafted, chosen, keys, candidate_rows(made, types, budget.delta), name, who.name)
+    return _said(name, chosen, budget, asked, left)
 
 
-def _terms(session: Session, drafted: Draft, budget: Budget) -> tuple[tuple[EntryType, ...], Fraction]:
-    """Return what prices a plan: entry types under their loosest constraints, and delta."""
-    return catalog.accounted_types(session, catalog.tracked_table(session, drafted.table.table_id)), budget.delta
-
-
-def _planned(session: Session, drafted: Draft, budget: Budget) -> tuple[tuple[Candidate, ...], tuple[tuple[EntryType, ...], Fraction]]:
-    """Return the candidates and the terms they were priced under; noise that would not fit into a bigint is refused."""
-    terms = _terms(session, drafted, budget)
-    made = candidates(drafted.declaration, drafted.request, drafted.table.tick, *terms)
+def _planned(session: Session, drafted: Draft, budget: Budget) -> tuple[tuple[Candidate, ...], tuple[EntryType, ...]]:
+    """Return the candidates and the types, under their loosest constraints, that they were priced for; too wide a noise is refused."""
+    types = catalog.accounted_types(session, catalog.tracked_table(session, drafted.table.table_id))
+    made = candidates(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta)
     chosen = next(one.plan for one in made if one.chosen)
     if chosen.whole_numbers:
         require_noise_fits(chosen.noise)
-    return made, terms
+    return made, types
 
 
 def _said(name: str, made: Plan, budget: Budget, asked: str, left: str) -> str:
@@ -105,19 +92,17 @@ def check_name(session: Session, name: str | None) -> None:
 
 
 def _record(
-    session: Session, drafted: Draft, made: Plan, keys: list[list[str]], explained: list[dict[str, Any]], name: str, by: str
-) -> int:
-    """Store the release with its keys and create its table; returns its number."""
+    session: Session, number: int, drafted: Draft, made: Plan, keys: list[list[str]], explained: list[dict[str, Any]], name: str, by: str
+) -> None:
+    """Store the release with its keys and create its table."""
     groups = group_columns(session, drafted.table, drafted.group_columns, made.measure)
     content = _content(drafted, made, groups) | {"cells": len(keys), "candidates": explained}
-    release_id = releases.add(
-        session, name, drafted.table.table_id, drafted.declaration.text, content, made.due_tick(1), _sum_from(drafted.table, made), by
-    )
-    releases.freeze_keys(session, release_id, keys)
+    table_id, summed = drafted.table.table_id, _sum_from(drafted.table, made)
+    releases.add(session, number, name, table_id, drafted.declaration.text, content, made.due_tick(1), summed, by)
+    releases.freeze_keys(session, number, keys)
     release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made), made.whole_numbers, made.band))
     if (target := targets.default_target(session)) is not None:
-        targets.send(session, release_id, name, target)
-    return release_id
+        targets.send(session, number, name, target)
 
 
 def _content(drafted: Draft, made: Plan, groups: Sequence[GroupColumn]) -> dict[str, Any]:
@@ -171,15 +156,13 @@ def drop_release(session: Session, *, name: str | None) -> str:
         raise UnknownObject(f"there is no release {name}")
     if not (who.admin or who.name == release.created_by):
         raise NotPermitted(f"release {name} was declared by someone else")
-    # The table goes before the budget is locked: whoever still reads it must not keep others from spending.
     gone = release_table.drop(session, release.name)
-    table = catalog.tracked_table(session, release.table_id)
-    budget = ledger.lock_budget_of(session, release.table_id, table.shown_name)
+    # What is given back needs no lock of the budget: whoever charges it meanwhile counts with what was reserved.
     charges = ledger.published_charges(session, release.release_id)
     ledger.append(
         session,
         "return",
-        budget.budget_id,
+        ledger.budget_id_of(session, release.table_id, release.name),
         recorded_by=who.name,
         table_id=release.table_id,
         release_id=release.release_id,

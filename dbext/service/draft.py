@@ -91,7 +91,7 @@ def _with_boundaries(session: Session, table: TrackedTable, declaration: Declara
 
 def _require_rights(session: Session, table: TrackedTable, declaration: Declaration) -> None:
     used = columns_of(declaration.predicate) | {one.column.position for one in declaration.group_by}
-    rights.require_select(session, table.table_id, table.shown_name, used)
+    rights.require_asking(session, table.table_id, table.shown_name, used)
 
 
 def _span(parts: dict[str, int]) -> Span:

@@ -52,7 +52,9 @@ def draw_release(session: Session, *, release_id: int) -> int:
     """Charge and draw what is due of a release; return the number of periods. Run again, it does nothing: nodes have unique keys."""
     who = rights.require_admin(session)
     rights.require_home(session)
-    release = releases.lock(session, release_id)
+    release = releases.try_lock(session, release_id)
+    if release is None:
+        return 0
     table = catalog.tracked_table(session, release.table_id)
     if release.state != "active" or release.next_end is None or release.next_end > table.sealed_tick:
         return 0
@@ -125,8 +127,8 @@ def publish_release(session: Session, *, release_id: int) -> int:
     Periods are written in order, so that one without its nodes ends the pass. Draws nothing and charges nothing.
     """
     rights.require_admin(session)
-    release = releases.lock(session, release_id)
-    if release.state == "dropped" or release.next_answer >= release.next_period:
+    release = releases.try_lock(session, release_id)
+    if release is None or release.state == "dropped" or release.next_answer >= release.next_period:
         return 0
     due = _due(release, catalog.tracked_table(session, release.table_id))
     written = 0

@@ -217,6 +217,30 @@ CREATE INDEX ledger_budget ON dbext_private.ledger (budget_id);
 COMMENT ON TABLE dbext_private.ledger IS
     'Append-only record of every charge. reserve: lifetime of a release; publish: all of it that has left so far; return: what remains charged after a drop; question: one answer; budget: a change of the budget itself.';
 
+CREATE TABLE dbext_private.open_reservation (
+    release_id  integer PRIMARY KEY,
+    declared_in xid8 NOT NULL
+);
+COMMENT ON TABLE dbext_private.open_reservation IS
+    'Reservations committed for a declaration whose own transaction had not ended: they count, until that transaction is seen to have come to nothing. Never dumped: a dump holds no open transaction.';
+
+CREATE TABLE dbext_private.table_grant (
+    table_id  integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
+    role_name text NOT NULL,
+    positions integer[],
+    PRIMARY KEY (table_id, role_name)
+);
+COMMENT ON TABLE dbext_private.table_grant IS 'Which roles may ask about a table without SELECT on it. positions: columns they may name, by position; NULL: all.';
+
+CREATE TABLE dbext_private.allowance (
+    table_id  integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
+    role_name text NOT NULL,
+    epsilon   numeric NOT NULL CONSTRAINT allowance_not_negative CHECK (epsilon >= 0),
+    PRIMARY KEY (table_id, role_name)
+);
+COMMENT ON TABLE dbext_private.allowance IS
+    'What an entry of a table may lose to all that one role asks and declares. The row of dbext_analyst is for each analyst who has none of his own.';
+
 CREATE TABLE dbext_private.loss_bound (
     table_id integer PRIMARY KEY REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
     terms    text NOT NULL,
@@ -257,7 +281,7 @@ DECLARE
     relation text;
 BEGIN
     FOREACH relation IN ARRAY ARRAY['cluster_identity', 'budget', 'tracked_table', 'tracked_column', 'entry_type', 'seal_head', 'seal',
-        'schema_event', 'public_column', 'release', 'release_key', 'tick_sum', 'node', 'ledger', 'question'] LOOP
+        'schema_event', 'public_column', 'release', 'release_key', 'tick_sum', 'node', 'ledger', 'question', 'table_grant', 'allowance'] LOOP
         PERFORM pg_catalog.pg_extension_config_dump(('dbext_private.' || relation)::pg_catalog.regclass, '');
     END LOOP;
     FOREACH relation IN ARRAY ARRAY['budget_budget_id_seq', 'tracked_table_table_id_seq', 'schema_event_event_no_seq',

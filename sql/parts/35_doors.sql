@@ -25,13 +25,13 @@ $$;
 COMMENT ON FUNCTION dbext_private.run(text, text) IS
     'Runs one entry of dbext.server with JSON arguments and returns its JSON reply; the literal is the version of this script.';
 
-CREATE FUNCTION dbext_private.in_second_session(request jsonb) RETURNS text
+CREATE FUNCTION dbext_private.in_second_session(entry text, request jsonb) RETURNS text
 LANGUAGE plpython3u VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 import json
-return GD['dbext'].run('0.1.0', 'in_second_session', json.dumps({'request': json.loads(request)}))
+return GD['dbext'].run('0.1.0', 'in_second_session', json.dumps({'entry': entry, 'request': json.loads(request)}))
 $$;
-COMMENT ON FUNCTION dbext_private.in_second_session(jsonb) IS
-    'Asks a question in a session of its own. Owned by a superuser: opening that session is more than dbext_owner may do.';
+COMMENT ON FUNCTION dbext_private.in_second_session(text, jsonb) IS
+    'Answers a question or reserves a release in a session of its own. Owned by a superuser: opening that session is more than dbext_owner may do.';
 
 CREATE FUNCTION dbext_private.call(entry text, arguments jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

@@ -52,6 +52,8 @@ BEGIN
     DELETE FROM dbext_private.schema_event AS e WHERE e.table_id = forget_unused.table_id;
     DELETE FROM dbext_private.seal AS s WHERE s.table_id = forget_unused.table_id;
     DELETE FROM dbext_private.entry_type AS e WHERE e.table_id = forget_unused.table_id;
+    DELETE FROM dbext_private.table_grant AS g WHERE g.table_id = forget_unused.table_id;
+    DELETE FROM dbext_private.allowance AS a WHERE a.table_id = forget_unused.table_id;
     DELETE FROM dbext_private.tracked_column AS c WHERE c.table_id = forget_unused.table_id;
     FOR gone IN
         SELECT p.oid::regprocedure::text FROM pg_proc AS p

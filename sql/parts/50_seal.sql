@@ -96,6 +96,12 @@ BEGIN
     FOR table_number IN SELECT h.table_id FROM dbext_private.seal_head AS h ORDER BY h.table_id LOOP
         PERFORM dbext_private.rebase_snapshots(table_number);
     END LOOP;
+    -- A dump holds the reservations of declarations that were not committed, and not the transactions that they were waiting for.
+    INSERT INTO dbext_private.ledger (budget_id, table_id, release_id, kind, charges, epsilon, recorded_by)
+    SELECT l.budget_id, l.table_id, l.release_id, 'return', '[]', 0, l.recorded_by FROM dbext_private.ledger AS l
+    WHERE l.kind = 'reserve' AND NOT EXISTS (SELECT FROM dbext_private.release AS r WHERE r.release_id = l.release_id)
+        AND NOT EXISTS (SELECT FROM dbext_private.open_reservation AS o WHERE o.release_id = l.release_id)
+        AND NOT EXISTS (SELECT FROM dbext_private.ledger AS b WHERE b.release_id = l.release_id AND b.kind = 'return');
     DELETE FROM dbext_private.cluster_identity;
     PERFORM dbext_private.remember_cluster();
     -- A table that is tracked is known by its triggers; of one that is not, a restore left nothing but the name.

@@ -195,6 +195,14 @@ END $$;
 COMMENT ON FUNCTION dbext_private.answer_question(jsonb) IS
     'What the second session runs: charge, draw, store. For dbext_owner alone.';
 
+CREATE FUNCTION dbext_private.reserve_release(request jsonb) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN dbext_private.call('reserve_release', request)::text;
+END $$;
+COMMENT ON FUNCTION dbext_private.reserve_release(jsonb) IS
+    'What the second session runs for a declaration: reserve its lifetime loss. For dbext_owner alone.';
+
 CREATE FUNCTION dbext_private.sealable_tables() RETURNS integer[]
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(array_agg(h.table_id ORDER BY h.table_id), '{}')

@@ -42,17 +42,17 @@ END $$;
 
 -- Where the server finds its code and itself is a superuser's business; dbext_owner may only use it through these two.
 REVOKE ALL ON dbext_private.runtime FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION dbext_private.boot(), dbext_private.in_second_session(jsonb) TO dbext_owner;
+GRANT EXECUTE ON FUNCTION dbext_private.boot(), dbext_private.in_second_session(text, jsonb) TO dbext_owner;
 
 -- The ledger is appended to; its trigger says so again to whoever has more rights.
 REVOKE UPDATE, DELETE, TRUNCATE ON dbext_private.ledger FROM dbext_owner;
 
 -- Readers: public views and release tables (the latter are granted column by column when they are made). The roles are the cluster's;
 -- USAGE on schemas dbext and dp_release, which admits somebody to this database, is granted by a superuser role by role.
-GRANT SELECT ON dbext.tracked_table, dbext.entry_type, dbext.schema_event, dbext.release_status, dbext.budget_status, dbext.budget_use
+GRANT SELECT ON dbext.tracked_table, dbext.entry_type, dbext.schema_event, dbext.release_status, dbext.budget_status, dbext.budget_use, dbext.allowance, dbext.table_grant
     TO dbext_reader, dbext_analyst, dbext_admin;
 GRANT EXECUTE ON FUNCTION dbext_private.public_moment(integer, bigint), dbext_private.public_subject(integer),
-    dbext_private.public_span(text, bigint), dbext_private.budget_figures(), dbext_private.budget_uses()
+    dbext_private.public_span(text, bigint), dbext_private.budget_figures(), dbext_private.budget_uses(), dbext_private.allowance_figures(), dbext_private.visible_grants()
     TO dbext_reader, dbext_analyst, dbext_admin;
 
 -- What readers of a release may put together from it; each call checks that the caller may read the release table.
@@ -88,6 +88,9 @@ GRANT EXECUTE ON FUNCTION
     dbext_private.targeted_releases(),
     dbext_private.release_structure(integer),
     dbext_private.note_delivered(integer, bigint),
+    dp_grant(regclass, text, text[]),
+    dp_revoke(regclass, text),
+    dp_set_allowance(regclass, text, numeric),
     dbext_private.record_public_column(regclass, text),
     dbext_private.sealable_tables(),
     dbext_private.due_releases(),

@@ -170,29 +170,6 @@ def test_two_clients_who_ask_the_same_pay_once(told):
     assert charges(told) == 1
 
 
-def test_concurrent_declarations_and_questions_share_one_lock(told):
-    """A declaration that is not committed yet keeps questions waiting, not overspending."""
-    text = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
-    with told.database.connect(autocommit=False) as declaring:
-        declaring.execute("SELECT dp_create_release('one', %s, '1 day', epsilon => 9.5)", (text,))
-        outcome = []
-
-        def client():
-            with psycopg.connect(told.database.dsn(), autocommit=True) as connection:
-                try:
-                    outcome.append(connection.execute(ASK.format("id = 1")).fetchone()[0])
-                except psycopg.Error as error:
-                    outcome.append(error.sqlstate)
-
-        thread = threading.Thread(target=client)
-        thread.start()
-        thread.join(0.5)
-        assert thread.is_alive()
-        declaring.commit()
-        thread.join()
-    assert outcome == ["DP020"]
-
-
 def test_a_reader_who_keeps_a_release_open_does_not_keep_others_from_spending(told):
     text = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
     told.declare("one", text, every="1 day", epsilon=1)

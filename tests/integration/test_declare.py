@@ -205,8 +205,9 @@ def test_a_rollback_takes_a_declaration_back_as_a_whole(ready):
         connection.execute("SELECT set_config('dbext.now', '2020-01-01 12:00+08', false)")
         connection.execute("SELECT dp_create_release('one', %s, '1 day', epsilon => 6)", (DAILY,))
         connection.rollback()
-    assert ready.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'reserve'") == 0
+    assert ready.database.fetch('SELECT reserved, "left" FROM dbext.budget_status') == [(0, 10)]
     assert ready.database.value("SELECT to_regclass('dp_release.one')") is None
+    assert ready.database.value("SELECT count(*) FROM dbext.release_status") == 0
 
 
 def columns_of(database, relation):

@@ -15,6 +15,9 @@ PUBLIC_FUNCTIONS = {
     "dp_alter_constraint": ADMIN,
     "dp_set_budget": ADMIN,
     "dp_mark_public": ADMIN,
+    "dp_set_allowance": ADMIN,
+    "dp_grant": ADMIN,
+    "dp_revoke": ADMIN,
     "dp_publish": ADMIN,
     "dp_publish_to": ADMIN,
     "dp_confirm_upgrade": None,
@@ -29,7 +32,7 @@ PUBLIC_FUNCTIONS = {
 }
 #: What roles other than dbext_owner may execute of the private schema. Everything else there is closed.
 PRIVATE_FUNCTIONS = {
-    READER: {"public_moment", "public_subject", "public_span", "budget_figures", "budget_uses"},
+    READER: {"public_moment", "public_subject", "public_span", "budget_figures", "budget_uses", "allowance_figures", "visible_grants"},
     ADMIN: {
         "record_public_column",
         "sealable_tables",

@@ -1,0 +1,52 @@
+-- name: role
+-- A role of the cluster by its name.
+SELECT r.rolname::text AS name FROM pg_roles AS r WHERE r.rolname = $1::text
+
+-- name: set_allowance
+-- Say what a role may spend on a table.
+INSERT INTO dbext_private.allowance (table_id, role_name, epsilon) VALUES ($1::integer, $2::text, $3::numeric)
+ON CONFLICT (table_id, role_name) DO UPDATE SET epsilon = excluded.epsilon
+
+-- name: end_allowance
+-- Let a role spend as much as the budget holds.
+DELETE FROM dbext_private.allowance AS a WHERE a.table_id = $1::integer AND a.role_name = $2::text
+
+-- name: allowance_of
+-- The allowance of a role on a table: its own, or, of an analyst who has none, that of all analysts.
+SELECT a.epsilon::text AS epsilon FROM dbext_private.allowance AS a
+WHERE a.table_id = $1::integer AND (a.role_name = $2::text OR a.role_name = 'dbext_analyst' AND NOT dbext_private.is_admin($2::name))
+ORDER BY a.role_name = $2::text DESC LIMIT 1
+
+-- name: charges_of
+-- What a role has asked and declared about a table: questions, releases that run, and what dropped ones had published, whoever dropped them.
+SELECT l.charges::text AS charges
+FROM dbext_private.ledger AS l
+LEFT JOIN dbext_private.ledger AS d ON d.release_id = l.release_id AND d.kind = 'reserve'
+WHERE l.table_id = $1::integer AND CASE l.kind
+    WHEN 'question' THEN l.recorded_by = $2::text
+    WHEN 'return' THEN d.recorded_by = $2::text
+    WHEN 'reserve' THEN l.recorded_by = $2::text
+        AND NOT EXISTS (SELECT FROM dbext_private.ledger AS b WHERE b.release_id = l.release_id AND b.kind = 'return')
+        AND NOT EXISTS (SELECT FROM dbext_private.open_reservation AS o
+            WHERE o.release_id = l.release_id AND pg_xact_status(o.declared_in) = 'aborted')
+    ELSE false END
+ORDER BY l.ledger_no
+
+-- name: allowances
+-- Every allowance.
+SELECT a.table_id, a.role_name, a.epsilon::text AS epsilon, t.budget_id
+FROM dbext_private.allowance AS a JOIN dbext_private.tracked_table AS t USING (table_id) ORDER BY a.table_id, a.role_name
+
+-- name: grant
+-- Let a role ask about columns of a table (NULL: about all).
+INSERT INTO dbext_private.table_grant (table_id, role_name, positions) VALUES ($1::integer, $2::text, $3::integer[])
+ON CONFLICT (table_id, role_name) DO UPDATE SET positions = excluded.positions
+
+-- name: revoke
+-- Take that back.
+DELETE FROM dbext_private.table_grant AS g WHERE g.table_id = $1::integer AND g.role_name = $2::text
+
+-- name: owned
+-- Whether the caller owns a tracked table, which still exists.
+SELECT coalesce(pg_has_role(dbext_private.caller(), c.relowner, 'USAGE'), false) AS owned
+FROM dbext_private.tracked_table AS t LEFT JOIN pg_class AS c ON c.oid = t.relation WHERE t.table_id = $1::integer

@@ -1,0 +1,68 @@
+"""Reserve the lifetime loss of a release: in a second session, so that a declaration left open keeps nobody from spending.
+
+What is reserved there is committed before the declaration is. It counts from then on, and is given back once the transaction that
+declared the release has ended without leaving one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dbext.database import catalog, ledger, second_session
+from dbext.database.catalog import TrackedTable
+from dbext.database.session import Session
+from dbext.privacy.charge import Charge, charge_from_json
+from dbext.service.allow import require_allowed
+from dbext.service.budget import require_fits, terms
+from dbext.service.numbers import rounded_down
+
+
+def reserve(
+    session: Session, table: TrackedTable, release_id: int, charges: Sequence[Charge], *, epsilon: str, known_terms: str, declared_by: str
+) -> str | None:
+    """Reserve, and return the epsilon that is left; None, with nothing reserved, if the terms are others than those of the plan by now.
+
+    A transaction that holds the budget itself (it has just set it) reserves in its own name: a second session would wait for it.
+    """
+    request = {
+        "table_id": table.table_id,
+        "release_id": release_id,
+        "charges": [charge.to_json() for charge in charges],
+        "epsilon": epsilon,
+        "known_terms": known_terms,
+        "declared_by": declared_by,
+    }
+    if ledger.holds_budget_lock(session):
+        return reserve_release(session, **request, declared_in=None)["left"]
+    return second_session.ask(session, "reserve_release", request | {"declared_in": ledger.own_transaction(session)})["left"]
+
+
+def reserve_release(
+    session: Session,
+    *,
+    table_id: int,
+    release_id: int,
+    charges: list[Any],
+    epsilon: str,
+    known_terms: str,
+    declared_by: str,
+    declared_in: str | None,
+) -> dict[str, str | None]:
+    """Check and append a reservation under the budget's lock. `declared_in`: the other transaction that declares the release."""
+    table = catalog.tracked_table(session, table_id)
+    budget = ledger.lock_budget_of(session, table_id, table.shown_name)
+    if declared_in is not None:
+        ledger.settle_reservations(session)
+    if terms(catalog.accounted_types(session, table), budget) != known_terms:
+        return {"left": None}
+    asked = [charge_from_json(one) for one in charges]
+    require_allowed(session, budget, table, asked, epsilon, declared_by)
+    left = require_fits(session, budget, table_id, asked, epsilon)
+    ledger.append(
+        session, "reserve", budget.budget_id, recorded_by=declared_by, table_id=table_id,
+        release_id=release_id, charges=asked, epsilon=epsilon,
+    )  # fmt: skip
+    if declared_in is not None:
+        ledger.open_reservation(session, release_id, declared_in)
+    return {"left": rounded_down(left)}
