@@ -50,6 +50,9 @@ ENTRIES = {
     "add_constraint": "dbext.service.constrain:add_constraint",
     "alter_constraint": "dbext.service.constrain:alter_constraint",
     "seal": "dbext.service.seal:seal",
+    "audit": "dbext.service.audit:audit",
+    "accept_delta": "dbext.service.audit:accept_delta",
+    "set_tolerance": "dbext.service.audit:set_tolerance",
 }
 
 #: PostgreSQL errors that a caller must be able to tell apart; their own text may hold data and is replaced.

@@ -167,6 +167,19 @@ def budget(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
 
 
 @app.command()
+def audit(
+    *,
+    dsn: Dsn = "",
+    form: ResultFormat = Format.TABLE,
+    report_file: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Also write an HTML page that can be filed.")] = None,
+) -> None:
+    """Check what was published and charged, and what the claims rest on. Others than administrators see how the last audit ended."""
+    from dbext.control.audit import audit as carry_out
+
+    raise typer.Exit(carry_out(dsn, form, report_file))
+
+
+@app.command()
 def tables(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
     """Show every tracked table and what an entry of it is."""
     _write_view("tracked_table", dsn, form)

@@ -85,7 +85,21 @@ def _counted(measure: Measure, predicate: Predicate | None) -> list[tuple[str, s
 
 
 def tick_sums_sql(table_id: int, measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn]) -> str:
-    """Return the statement that stores the exact effect of each tick on every cell.
+    """Return the statement that stores the exact effect of each tick on every cell. Parameters as of `tick_effects_sql`."""
+    return f"INSERT INTO dbext_private.tick_sum (release_id, tick, sums) {tick_effects_sql(table_id, measure, predicate, groups)}"
+
+
+def wrong_sums_sql(table_id: int, measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn]) -> str:
+    """Return the query for `wrong`: how many stored rows of tick_sum are not what they should be, or are missing. Parameters likewise."""
+    stored = "SELECT s.release_id, s.tick, s.sums FROM dbext_private.tick_sum AS s WHERE s.release_id = $1::integer"
+    return (
+        f"WITH computed AS MATERIALIZED ({tick_effects_sql(table_id, measure, predicate, groups)}), stored AS MATERIALIZED ({stored}) "
+        "SELECT count(*) AS wrong FROM ((TABLE computed EXCEPT ALL TABLE stored) UNION ALL (TABLE stored EXCEPT ALL TABLE computed)) AS d"
+    )
+
+
+def tick_effects_sql(table_id: int, measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn]) -> str:
+    """Return the query for the exact effect of each tick on every cell: release, tick, sums.
 
     Parameters: release, last tick that is summed already, last tick to sum, and the tick that stands for all before it (so that a
     statistic since the beginning has one row for its whole past). One row per tick that has an effect, cells in order.
@@ -96,7 +110,6 @@ def tick_sums_sql(table_id: int, measure: Measure, predicate: Predicate | None, 
         for image, condition, sign in _counted(measure, predicate)
     )
     return (
-        "INSERT INTO dbext_private.tick_sum (release_id, tick, sums) "
         f"WITH keys AS MATERIALIZED ({keys_sql(groups)}), "
         f"effect AS ({branches}), "
         "total AS (SELECT e.tick, e.cell, sum(e.total)::bigint AS total FROM effect AS e GROUP BY e.tick, e.cell) "

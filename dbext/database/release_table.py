@@ -180,3 +180,26 @@ def rows_sql(made: ReleaseTable) -> str:
         f"JOIN unnest($6::{made.value_type}[]) WITH ORDINALITY AS v(value, n) ON v.n = (w.place - 1) * $7::bigint + k.cell "
         "ORDER BY v.n"
     )
+
+
+def transcript_sql(made: ReleaseTable) -> str:
+    """Return the query for what was published, one row a period.
+
+    Its values in order of cell, the number of rows and of known keys, the ticks of its window, and the extremes of all that must be equal.
+    Parameters: release, table number.
+    """
+    equal = (f"k.g{place} {one.column.operators['=']} r.{quote_ident(one.label)}{one.collate}" for place, one in enumerate(made.groups, 1))
+    joined = " AND ".join(equal) or "true"
+    extremes = {
+        "std_error": "r.std_error",
+        "below": f"r.{made.value} - r.lower_95",
+        "above": f"r.upper_95 - r.{made.value}",
+    }
+    shown = ", ".join(f"min({text})::float8 AS least_{name}, max({text})::float8 AS most_{name}" for name, text in extremes.items())
+    return (
+        f"SELECT r.release_no AS period, string_agg(r.{made.value}::text, ',' ORDER BY k.cell) AS values, count(*) AS rows, "
+        f"count(DISTINCT k.cell) AS cells, {shown}, count(DISTINCT (r.window_end, r.window_start)) AS windows, "
+        "dbext_private.table_tick_of($2::integer, min(r.window_end)) AS last, "
+        "dbext_private.table_tick_of($2::integer, min(r.window_start)) AS first "
+        f"FROM {made.table} AS r LEFT JOIN ({keys_sql(made.groups)}) AS k ON {joined} GROUP BY r.release_no ORDER BY r.release_no"
+    )

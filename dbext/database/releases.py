@@ -37,7 +37,8 @@ class Release:
     summed_through: int = 0
 
 
-def _release(row: dict[str, Any]) -> Release:
+def from_row(row: dict[str, Any]) -> Release:
+    """Return a release from a row of its columns."""
     return Release(content=json.loads(row["plan"]), **{key: value for key, value in row.items() if key != "plan"})
 
 
@@ -48,7 +49,7 @@ def by_name(session: Session, name: str | None) -> Release:
     rows = session.fetch(SQL["by_name"], name)
     if not rows:
         raise UnknownObject(f"there is no release {shown(name)}", hint="TABLE dbext.release_status lists the releases.")
-    return _release(rows[0])
+    return from_row(rows[0])
 
 
 def lock(session: Session, release_id: int) -> Release:
@@ -56,7 +57,7 @@ def lock(session: Session, release_id: int) -> Release:
     rows = session.fetch(SQL["lock"], release_id)
     if not rows:
         raise UnknownObject(f"there is no release number {release_id}")
-    return _release(rows[0])
+    return from_row(rows[0])
 
 
 def try_lock(session: Session, release_id: int) -> Release | None:

@@ -97,7 +97,7 @@ def _record(
     """Store the release with its keys and create its table."""
     groups = group_columns(session, drafted.table, drafted.group_columns, made.measure)
     content = _content(drafted, made, groups) | {"cells": len(keys), "candidates": explained}
-    table_id, summed = drafted.table.table_id, _sum_from(drafted.table, made)
+    table_id, summed = drafted.table.table_id, sum_from(drafted.table, made)
     releases.add(session, number, name, table_id, drafted.declaration.text, content, made.due_tick(1), summed, by)
     releases.freeze_keys(session, number, keys)
     release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made), made.whole_numbers, made.band))
@@ -120,7 +120,7 @@ def _content(drafted: Draft, made: Plan, groups: Sequence[GroupColumn]) -> dict[
     }
 
 
-def _sum_from(table: TrackedTable, made: Plan) -> int:
+def sum_from(table: TrackedTable, made: Plan) -> int:
     """Return the last tick whose effects no node of the release needs one by one."""
     starts = [node.start for node in made.leaves(1)]
     ends = [node.end for node in made.leaves(1)]

@@ -37,11 +37,16 @@ class Noising:
 
 def draw_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> None:
     """Draw and store what successive periods draw; exact tick sums must be there. The only place where a release draws."""
-    numbers, exact = (_nodes if noising.plan.whole_numbers else _rows)(session, noising, periods)
+    numbers, exact = exact_nodes(session, noising, periods)
     if numbers:
         values = [value for node in exact for value in node]
         noisy = [value + noise for value, noise in zip(values, draw(noising.plan.noise, len(values)), strict=True)]
         nodes.store(session, noising.release_id, numbers, noisy, noising.cells)
+
+
+def exact_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[list[int], list[Cells]]:
+    """Return what periods draw before it is noised: numbers and whole numbers, cell by cell."""
+    return (_nodes if noising.plan.whole_numbers else _rows)(session, noising, periods)
 
 
 def _nodes(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[list[int], list[Cells]]:

@@ -59,17 +59,18 @@ def draw_release(session: Session, *, release_id: int) -> int:
     if release.state != "active" or release.next_end is None or release.next_end > table.sealed_tick:
         return 0
     releases.require_labels(session, release)
-    due = _due(release, table)
+    due = due_of(release, table)
     periods = list(_periods(due.plan, release.next_period, table.sealed_tick))
     summed = release.summed_through
-    for batch in _batches(periods, due.cells):
+    for batch in batches(periods, due.cells):
         summed = _sum_ticks(session, due, batch, summed)
         draw_nodes(session, due.noising, batch)
     _charge(session, due, periods[-1], summed, who.name)
     return len(periods)
 
 
-def _due(release: Release, table: TrackedTable) -> Due:
+def due_of(release: Release, table: TrackedTable) -> Due:
+    """Return everything that the statements of a release are composed of."""
     columns = columns_from_json(release.content["columns"])
     declaration = declaration_from_json(release.content["declaration"], columns)
     plan = plan_from_json(release.content["plan"])
@@ -91,7 +92,8 @@ def _periods(plan: Plan, period: int, sealed: int) -> Iterator[int]:
         period += 1
 
 
-def _batches(periods: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
+def batches(periods: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
+    """Yield periods in pieces that fit into memory."""
     size = max(1, VALUES_AT_ONCE // cells)
     for start in range(0, len(periods), size):
         yield periods[start : start + size]
@@ -130,9 +132,9 @@ def publish_release(session: Session, *, release_id: int) -> int:
     release = releases.try_lock(session, release_id)
     if release is None or release.state == "dropped" or release.next_answer >= release.next_period:
         return 0
-    due = _due(release, catalog.tracked_table(session, release.table_id))
+    due = due_of(release, catalog.tracked_table(session, release.table_id))
     written = 0
-    for batch in _batches(range(release.next_answer, release.next_period), due.cells):
+    for batch in batches(range(release.next_answer, release.next_period), due.cells):
         ready = _write_batch(session, due, batch)
         written += ready
         if ready < len(batch):

@@ -26,7 +26,8 @@ CREATE TABLE dbext_private.cluster_identity (
     only_row          boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     system_identifier text NOT NULL,
     database_oid      oid  NOT NULL,
-    timeline          text NOT NULL
+    timeline          text NOT NULL,
+    since             timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 );
 COMMENT ON TABLE dbext_private.cluster_identity IS
     'The cluster, database and timeline in which the stored snapshots mean something; a seal elsewhere is refused.';
@@ -211,7 +212,8 @@ CREATE TABLE dbext_private.ledger (
     charges     jsonb NOT NULL,
     epsilon     numeric NOT NULL,
     recorded_by text NOT NULL,
-    recorded_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
+    recorded_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+    recorded_in xid8 NOT NULL DEFAULT pg_catalog.pg_current_xact_id()
 );
 CREATE INDEX ledger_budget ON dbext_private.ledger (budget_id);
 COMMENT ON TABLE dbext_private.ledger IS

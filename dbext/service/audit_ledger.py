@@ -1,0 +1,192 @@
+"""Audit what was charged: every row traced to its charge, and the ledger's figure against lives that somebody could really live."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dbext.database import audit, catalog, ledger
+from dbext.database.ledger import Budget
+from dbext.database.session import Session
+from dbext.errors import UnboundedLoss
+from dbext.mechanisms.explicit_lives import Noised, largest_loss
+from dbext.mechanisms.protocol import Node
+from dbext.privacy.charge import Charge
+from dbext.privacy.conversion import budget_picos, epsilon_of
+from dbext.privacy.measure import Measure
+from dbext.privacy.noise import noise_from_json
+from dbext.privacy.pattern import Single
+from dbext.privacy.pico import PICOS
+from dbext.query.plan import Plan
+from dbext.service.audit_finding import FAILED, LEDGER, PASSED, WARNING, Finding, judged
+from dbext.service.audit_transcript import Audited
+from dbext.service.budget import capacity, table_loss
+from dbext.service.numbers import plain, rounded_up
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: Ticks of one table at which a life may change in the search for the worst one.
+MOST_TICKS = 120
+_ROUNDING = 1e-9
+
+
+def release_findings(session: Session, one: Audited) -> Finding:
+    """Trace what a release drew to its charges."""
+    rows = audit.ledger_of_release(session, one.release.release_id)
+    plan, last = one.due.plan, one.release.next_period - 1
+    wrong = [] if rows["reserve"] == [list(plan.charges)] else ["its lifetime is not reserved once, as planned"]
+    charged = rows["publish"][-1] if rows["publish"] else []
+    if last:
+        wrong += [] if charged == [charge.through(last) for charge in plan.charges] else ["the last charge is not for all that was drawn"]
+        wrong += _uncovered(plan, last, charged)
+    uncharged = audit.node_facts(session, one.release.release_id).uncharged
+    wrong += [f"{uncharged} nodes have no charge in the transaction that drew them"] if uncharged else []
+    if one.release.state == "dropped" and rows["return"] != [charged]:
+        wrong.append("after the drop, not exactly what had been published stays charged")
+    right = f"{last:,} periods, every node and row charged when it was drawn"
+    return judged(LEDGER, "rows traced to charges", one.release.name, wrong, right, float(last))
+
+
+def _uncovered(plan: Plan, last: int, charges: Sequence[Charge]) -> list[str]:
+    """Compare what periods drew with the filters and the noise that were charged."""
+    covered = Counter(one for charge in charges for one in charge.pattern.filters())
+    drawn = Counter((node.start, node.end) for node in _ranges(plan, last))
+    wrong = ["a time range was noised that was not charged"] if drawn - covered else []
+    return wrong + ([] if {charge.noise for charge in charges} == {plan.noise} else ["other noise was charged than is drawn"])
+
+
+def _ranges(plan: Plan, last: int) -> list[Node]:
+    """Return the time ranges that periods noise: nodes, or the leaves of encoder rows."""
+    ranges = plan.mechanism.nodes if plan.whole_numbers else plan.mechanism.leaves
+    return [node for period in range(1, last + 1) for node in ranges(period)]
+
+
+def question_findings(session: Session) -> Finding:
+    """Trace every answer to the charge for its window and noise."""
+    wrong = []
+    asked = audit.questions(session)
+    for row in asked:
+        noise = noise_from_json(json.loads(row["noise"]))
+        charge = Charge(Single(row["first_tick"], row["last_tick"]), noise, Measure(row["measure"]))
+        if row["charges"] != [[charge]]:
+            wrong.append(f"question {row['question_id']} is not charged once, for its window and noise")
+    lost = audit.lost_questions(session)
+    wrong += [f"the answers of {lost} charged questions are gone"] if lost else []
+    return judged(LEDGER, "answers traced to charges", "questions", wrong, f"{len(asked):,} answers, each charged once", float(len(asked)))
+
+
+def budget_findings(session: Session, audited: Sequence[Audited]) -> Iterator[Finding]:
+    """Yield for every budget whether it holds what it says, and whether its figure is one that no life exceeds."""
+    for row in audit.budgets(session):
+        budget = ledger.read_budget(session, row["budget_id"])
+        tables = ledger.tables_of(session, budget.budget_id)
+        try:
+            committed = sum(table_loss(session, one, ledger.committed_charges(session, one), pure=budget.pure) for one in tables)
+            spent = {one: table_loss(session, one, ledger.spent_charges(session, one), pure=budget.pure) for one in tables}
+        except UnboundedLoss as refusal:
+            yield Finding(LEDGER, "budget holds", budget.name, FAILED, refusal.message)
+            continue
+        yield _holds(budget, committed)
+        yield _history(session, budget, sum(spent.values()))
+        for table_id in tables:
+            yield _against_lives(session, budget, table_id, spent[table_id], audited)
+
+
+def _holds(budget: Budget, committed: int) -> Finding:
+    loss, promised = epsilon_of(committed, budget.delta), float(budget.epsilon)
+    verdict = PASSED if committed <= capacity(budget) else FAILED
+    detail = f"spent and reserved {rounded_up(loss)} of {promised:g} at delta {float(budget.delta):g}"
+    return Finding(LEDGER, "budget holds", budget.name, verdict, detail, float(loss), promised)
+
+
+def _history(session: Session, budget: Budget, spent: int) -> Finding:
+    """Compare the budget with what the ledger says was set last; warn of promises that were loosened after they had been used up."""
+    rows = audit.budget_history(session, budget.budget_id)
+    figures = [(Fraction(row["epsilon"]), Fraction(row["delta"])) for row in rows]
+    if not figures or figures[-1] != (budget.epsilon, budget.delta):
+        return Finding(LEDGER, "budget reset", budget.name, FAILED, "its epsilon and delta are not those that were set last")
+    broken = [one for one in figures if (one[1] == 0) == budget.pure and spent > budget_picos(*one)]
+    if broken:
+        epsilon, delta = broken[-1]
+        detail = f"it was raised: an earlier promise of epsilon {float(epsilon):g} at delta {float(delta):g} is passed by what is spent now"
+        return Finding(LEDGER, "budget reset", budget.name, WARNING, detail, float(epsilon_of(spent, budget.delta)), float(epsilon))
+    return Finding(LEDGER, "budget reset", budget.name, PASSED, "as it was set last; nothing promised before was passed")
+
+
+def _against_lives(session: Session, budget: Budget, table_id: int, spent: int, audited: Sequence[Audited]) -> Finding:
+    """Compare the ledger's figure with the worst life found against the noise that was really drawn."""
+    table = catalog.tracked_table(session, table_id)
+    drawn = [one for one in audited if one.release.table_id == table_id and one.drawn]
+    questions = [row for row in audit.questions(session) if row["table_id"] == table_id]
+    ticks = _ticks(table.first_tick, drawn, questions)
+    noised = [_of_release(one, ticks) for one in drawn] + _of_questions(questions, ticks)
+    types = catalog.accounted_types(session, table)
+    worst = max((largest_loss(noised, ticks, one.constraint, pure=budget.pure) for one in types), default=0.0) if noised else 0.0
+    verdict = FAILED if worst * PICOS > spent * (1 + _ROUNDING) + 1 else PASSED
+    unit = "epsilon" if budget.pure else "rho"
+    detail = f"the worst life found loses {worst:.6g} of {unit}, the ledger says {spent / PICOS:.6g}"
+    return Finding(LEDGER, "ledger against lives", table.shown_name, verdict, detail, worst, spent / PICOS)
+
+
+def _ticks(first: int, drawn: Sequence[Audited], questions: Sequence[dict]) -> list[int]:
+    """Return ticks at which a life may change: at most MOST_TICKS, spread over those that stand for the ranges noised."""
+    ends = {node.end for one in drawn for node in _leaves(one)} | {row["last_tick"] for row in questions} | {first}
+    ends |= {node.start + 1 for one in drawn for node in _leaves(one) if node.start is not None}
+    ordered = sorted(ends)
+    step = max(1, -(-len(ordered) // MOST_TICKS))
+    return ordered[::step]
+
+
+def _leaves(one: Audited) -> list[Node]:
+    return [leaf for period in one.drawn for leaf in one.due.plan.leaves(period)]
+
+
+def _of_release(one: Audited, ticks: Sequence[int]) -> Noised:
+    plan = one.due.plan
+    last = one.release.next_period - 1
+    columns = _held(_ranges(plan, last), ticks) if plan.whole_numbers else _encoded(plan, last, ticks)
+    return Noised(columns, plan.noise, plan.measure, plan.grouped)
+
+
+def _held(ranges: Sequence[Node], ticks: Sequence[int]) -> np.ndarray:
+    """Return 1 where a range holds a tick."""
+    import numpy as np
+
+    at = np.array(ticks)[:, None]
+    starts = np.array([-(2**62) if one.start is None else one.start for one in ranges])
+    return ((starts < at) & (at <= np.array([one.end for one in ranges]))).astype(float)
+
+
+def _encoded(plan: Plan, last: int, ticks: Sequence[int]) -> np.ndarray:
+    """Return with which weight each encoder row holds what happens at a tick."""
+    import numpy as np
+
+    leaves = {leaf.number: leaf for period in range(1, last + 1) for leaf in plan.mechanism.leaves(period)}
+    place = {number: n for n, number in enumerate(leaves)}
+    rows = [row for period in range(1, last + 1) for row in plan.mechanism.rows(period)]
+    weights = np.zeros((len(leaves), len(rows)))
+    for n, row in enumerate(rows):
+        for leaf, weight in row.weights:
+            weights[place[leaf], n] = weight
+    return _held(list(leaves.values()), ticks) @ weights
+
+
+def _of_questions(questions: Sequence[dict], ticks: Sequence[int]) -> list[Noised]:
+    """Return the questions, those of one noise and measure together."""
+    alike: dict[tuple[str, str], list[Node]] = {}
+    for row in questions:
+        alike.setdefault((row["noise"], row["measure"]), []).append(Node(row["question_id"], row["first_tick"], row["last_tick"]))
+    return [
+        Noised(_held(windows, ticks), noise_from_json(json.loads(noise)), Measure(measure), grouped=False)
+        for (noise, measure), windows in alike.items()
+    ]
+
+
+def shown_delta(delta: Fraction) -> str:
+    """Write a delta as a decimal."""
+    return plain(Decimal(delta.numerator) / Decimal(delta.denominator))

@@ -1,0 +1,165 @@
+"""Audit what was published: every value recomputed from stored nodes, every node drawn once, the noise in them what it should be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbext.database import audit, releases
+from dbext.database.catalog import TrackedTable
+from dbext.database.effects import wrong_sums_sql
+from dbext.database.release_table import transcript_sql
+from dbext.database.releases import Release
+from dbext.database.session import DatabaseError, Session
+from dbext.errors import NotSupported
+from dbext.mechanisms.error import answer_variance, half_width_95
+from dbext.privacy import noise_tests
+from dbext.query.declaration import declaration_from_json
+from dbext.service.audit_finding import FAILED, PASSED, TRANSCRIPT, WARNING, Finding, judged
+from dbext.service.declare import sum_from
+from dbext.service.grouping import columns_from_json, groups_from_json
+from dbext.service.noising import answers, exact_nodes
+from dbext.service.publish import Due, batches, due_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: Chance that one test of honest noise raises a false alarm.
+LEVEL = 1e-9
+_CLOSE = 1e-9
+_MISSING_TABLE = "42P01"
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A release under audit: all that was drawn of it, and all that was published."""
+
+    release: Release
+    table: TrackedTable
+    due: Due
+
+    @property
+    def drawn(self) -> range:
+        """Periods whose nodes were drawn."""
+        return range(1, self.release.next_period)
+
+    @property
+    def answered(self) -> range:
+        """Periods that are in the release table."""
+        return range(1, self.release.next_answer)
+
+
+def audited(release: Release, table: TrackedTable) -> Audited:
+    """Return a release with everything its statements are composed of."""
+    return Audited(release, table, due_of(release, table))
+
+
+def findings(session: Session, one: Audited) -> Iterator[Finding]:
+    """Yield what a release's transcript shows."""
+    yield _published(session, one)
+    yield _exact_sums(session, one)
+    stored = audit.stored_nodes(session, one.release.release_id)
+    numbers, exact = exact_nodes(session, one.due.noising, one.drawn) if one.drawn else ([], [])
+    yield _drawn_once(session, one, numbers, stored)
+    whole = [(stored[number], sums) for number, sums in zip(numbers, exact, strict=True) if len(stored.get(number, ())) == len(sums)]
+    noise = [[noisy - true for noisy, true in zip(*pair, strict=True)] for pair in whole]
+    if noise:
+        import numpy as np
+
+        yield from _noise(one, np.array(noise, dtype=float))
+
+
+def _published(session: Session, one: Audited) -> Finding:
+    """Recompute every published row from committed nodes."""
+    name = one.release.name
+    if one.release.state == "dropped":
+        return Finding(TRANSCRIPT, "published values", name, PASSED, "the release was dropped, and its table with it")
+    try:
+        rows = session.fetch(transcript_sql(one.due.table), one.release.release_id, one.release.table_id)
+    except DatabaseError as fault:
+        if fault.sqlstate != _MISSING_TABLE:
+            raise
+        return Finding(TRANSCRIPT, "published values", name, FAILED, "the release table is gone, though the release was not dropped")
+    found = {row["period"]: row for row in rows}
+    wrong = [f"period {period} is in the table but was never published" for period in sorted(set(found) - set(one.answered))]
+    for batch in batches(one.answered, one.due.cells):
+        made = answers(session, one.due.noising, batch)
+        wrong += [f"the nodes of period {period} are gone" for period in batch[len(made) :]]
+        for period, values in zip(batch, made, strict=False):
+            wrong += [f"period {period}: {what}" for what in _wrong_in(one, period, values, found.get(period))]
+    values = len(one.answered) * one.due.cells
+    return judged(TRANSCRIPT, "published values", name, wrong, f"{values:,} values are what their stored nodes make", float(len(wrong)))
+
+
+def _wrong_in(one: Audited, period: int, values: list[int] | list[float], row: dict[str, Any] | None) -> Iterator[str]:
+    """Yield what is wrong with the rows of a period."""
+    cells, plan = one.due.cells, one.due.plan
+    if row is None:
+        yield "no row"
+        return
+    if row["rows"] != cells or row["cells"] != cells or row["windows"] != 1:
+        yield "not one row for every key, all of one window"
+        return
+    start, end = plan.window(period)
+    if (row["first"], row["last"]) != (one.table.first_tick - 1 if start is None else start, end):
+        yield "another window than planned"
+    shown = [float(text) for text in row["values"].split(",")]
+    width = answer_variance(plan.noise, plan.coefficients(period)) ** 0.5
+    if any(abs(a - b) > _CLOSE * (abs(a) + width) for a, b in zip(shown, values, strict=True)):
+        yield "a value differs from what its nodes make"
+    largest = max(map(abs, shown))
+    half = half_width_95(plan.noise, plan.coefficients(period))
+    stated = {"std_error": width, "below": half, "above": half}
+    if any(abs(row[f"{side}_{what}"] - true) > _CLOSE * (true + largest) for what, true in stated.items() for side in ("least", "most")):
+        yield "another standard error or interval than its noise has"
+
+
+def _exact_sums(session: Session, one: Audited) -> Finding:
+    """Recompute the exact sums from the settled images: nobody touched them, or a tick that was closed, since they were stored."""
+    check, name, release = "exact sums", one.release.name, one.release
+    try:
+        releases.require_labels(session, release)
+    except NotSupported:
+        return Finding(TRANSCRIPT, check, name, WARNING, "labels of an enum were renamed since: what was counted cannot be counted again")
+    columns = columns_from_json(release.content["columns"])
+    groups = groups_from_json(release.content["groups"], columns)
+    predicate = declaration_from_json(release.content["declaration"], columns).predicate
+    sql = wrong_sums_sql(release.table_id, one.due.plan.measure, predicate, groups)
+    since = sum_from(one.table, one.due.plan)
+    floor = max([node.end for node in one.due.plan.leaves(1) if node.start is None], default=since)
+    (row,) = session.fetch(sql, release.release_id, since, release.summed_through, floor)
+    wrong = [f"{row['wrong']} stored sums of ticks are not those of the settled images"] if row["wrong"] else []
+    return judged(TRANSCRIPT, check, name, wrong, "all are those of the settled images", float(row["wrong"]))
+
+
+def _drawn_once(session: Session, one: Audited, numbers: list[int], stored: dict[int, list[int]]) -> Finding:
+    """Compare the stored nodes with those that the drawn periods have, and with the transactions that drew them."""
+    facts = audit.node_facts(session, one.release.release_id)
+    missing, strange = set(numbers) - set(stored), set(stored) - set(numbers)
+    wrong = [f"{len(missing)} nodes are gone"] if missing else []
+    wrong += [f"{len(strange)} nodes are stored that no drawn period has"] if strange else []
+    wrong += ["a node has another number of cells than the release has keys"] if set(facts.widths) - {one.due.cells} else []
+    wrong += [f"{facts.rewritten} nodes were written again after they were drawn"] if facts.rewritten else []
+    restored = facts.nodes - facts.uncharged - facts.known
+    said = f"{facts.nodes:,} nodes, each drawn once"
+    said += f"; {restored:,} were restored from a dump, so that their rows do not tell whether they were written again" if restored else ""
+    return judged(TRANSCRIPT, "nodes drawn once", one.release.name, wrong, said, float(len(wrong)))
+
+
+def _noise(one: Audited, draws: np.ndarray) -> Iterator[Finding]:
+    """Test the stored noise: independent draws of the law it was calibrated to."""
+    law = one.due.plan.noise
+    tests = [
+        ("noise variance", noise_tests.spread(law, draws), "the ratio of its variance to that of its calibration"),
+        ("noise signs", noise_tests.signs(draws), "its sum in units of its length"),
+        ("noise law", noise_tests.law(law, draws), "the relative entropy of its classes to the exact law, times the number of draws"),
+        ("noise from node to node", noise_tests.correlation(draws, 0), "the correlation of successive nodes, in units of chance"),
+        ("noise from key to key", noise_tests.correlation(draws, 1), "the correlation of neighbouring keys, in units of chance"),
+    ]
+    for check, evidence, what in tests:
+        failed = evidence.log_chance < math.log(LEVEL)
+        chance = f"honest noise is this far off with a chance of at most {math.exp(evidence.log_chance):.2g}"
+        detail = f"{what}, over {draws.size:,} draws; {chance}"
+        yield Finding(TRANSCRIPT, check, one.release.name, FAILED if failed else PASSED, detail, evidence.figure, evidence.expected)
