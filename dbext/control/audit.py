@@ -81,7 +81,7 @@ def _file(report: Path, outcome: Outcome) -> None:
     """Write the report for its owner's eyes alone: figures of noise and cells are private."""
     from dbext.control.audit_page import page
 
-    with open(report, "w", encoding="utf-8", opener=_private) as file:  # noqa: PTH123 the mode is set as it is made
+    with open(report, "w", encoding="utf-8", opener=_private) as file:
         file.write(page(outcome.about, outcome.findings))
     step(f"report: {report}")
 

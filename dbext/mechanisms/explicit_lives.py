@@ -9,8 +9,7 @@ predicate never excuses an entry.
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -22,8 +21,8 @@ from dbext.privacy.noise import DiscreteLaplace, Noise
 if TYPE_CHECKING:
     import numpy as np
 
-#: Sets of ticks that are all tried; of more, so many are searched from random beginnings.
-ALL, STARTS, STEPS = 400, 4, 80
+#: Sets of ticks that are all tried; with more there are, some are climbed from, in so many sweeps of so many moves each.
+ALL, SWEEPS, MOVES = 400, 3, 24
 #: Changes of one life that are looked at; longer lives are cut.
 LONGEST_LIFE = 24
 ABSENT = None
@@ -33,12 +32,16 @@ Places = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class Noised:
-    """Sums that were noised alike. Row t of `columns` says with which weight each sum holds what happens at tick `ticks[t]`."""
+    """Sums that were noised alike. Row t of `columns` says with which weight each sum holds what happens at tick `ticks[t]`.
+
+    An entry adds `magnitude` to the cell it is in: its largest value, all its life.
+    """
 
     columns: np.ndarray
     noise: Noise
     measure: Measure
     grouped: bool
+    magnitude: int = 1
 
     def loss(self, at: Sequence[int], places: Places, *, pure: bool) -> float:
         """Return what a life loses that is at places[j] from the tick in row at[j] on: epsilon if `pure`, else rho."""
@@ -50,7 +53,8 @@ class Noised:
             for cell, sign in self._effects(before, place):
                 weights[cell] = weights.get(cell, 0) + sign * self.columns[row]
             before = place
-        return self._price(np.abs(np.concatenate(list(weights.values()))), pure=pure) if weights else 0.0
+        effects = self.magnitude * np.abs(np.concatenate(list(weights.values()))) if weights else np.zeros(1)
+        return self._price(effects, pure=pure)
 
     def _effects(self, before: int | None, after: int | None) -> list[tuple[int, int]]:
         """Return (cell, sign) of what a change counts as."""
@@ -87,7 +91,7 @@ def patterns(changes: int, constraint: Constraint) -> list[Places]:
     return sorted(found - {None}, key=str)
 
 
-def largest_loss(noised: Sequence[Noised], ticks: Sequence[int], constraint: Constraint, *, pure: bool, seed: int = 0) -> float:
+def largest_loss(noised: Sequence[Noised], ticks: Sequence[int], constraint: Constraint, *, pure: bool) -> float:
     """Return the largest loss found of a life within the constraint whose changes fall on some of `ticks` (rising, of all `columns`)."""
     most = min(len(ticks), LONGEST_LIFE if constraint.max_mutations is None else constraint.max_mutations, LONGEST_LIFE)
     best = 0.0
@@ -101,7 +105,7 @@ def largest_loss(noised: Sequence[Noised], ticks: Sequence[int], constraint: Con
             sets: Iterator = combinations(range(len(ticks)), changes)
             best = max([best, *(loss(at) for at in sets if _fits(ticks, at, constraint))])
         elif changes in (1, 2, 3, most):
-            best = max(best, _search(loss, ticks, changes, constraint, random.Random(seed + changes)))  # noqa: S311 no secret
+            best = max(best, _search(loss, ticks, changes, constraint))
     return best
 
 
@@ -110,34 +114,36 @@ def _fits(ticks: Sequence[int], at: Sequence[int], constraint: Constraint) -> bo
     return within is None or ticks[at[-1]] - ticks[at[0]] <= within
 
 
-def _search(loss, ticks: Sequence[int], changes: int, constraint: Constraint, chance: random.Random) -> float:  # noqa: ANN001 a function of rows
-    """Climb from random sets of ticks, one change at a time. Not for privacy: which lives are tried is nobody's secret."""
-    best = 0.0
-    for _ in range(STARTS):
-        at = _beginning(ticks, changes, constraint, chance)
-        if at is None:
-            continue
-        figure = loss(at)
-        for _ in range(STEPS):
-            other = _neighbour(at, len(ticks), chance)
-            if _fits(ticks, other, constraint) and (gained := loss(other)) >= figure:
-                at, figure = other, gained
-        best = max(best, figure)
-    return best
+def _search(loss: Callable[[Sequence[int]], float], ticks: Sequence[int], changes: int, constraint: Constraint) -> float:
+    """Climb from sets of ticks close together, and spread, over the range: one change at a time goes where it hurts most."""
+    return max((_climb(loss, ticks, at, constraint) for at in _beginnings(ticks, changes, constraint)), default=0.0)
 
 
-def _beginning(ticks: Sequence[int], changes: int, constraint: Constraint, chance: random.Random) -> tuple[int, ...] | None:
-    first = chance.randrange(len(ticks))
-    near = [n for n in range(first, len(ticks)) if constraint.active_within is None or ticks[n] - ticks[first] <= constraint.active_within]
-    if constraint.active_within is None:
-        near = list(range(len(ticks)))
-    return tuple(sorted(chance.sample(near, changes))) if len(near) >= changes else None
+def _climb(loss: Callable[[Sequence[int]], float], ticks: Sequence[int], at: tuple[int, ...], constraint: Constraint) -> float:
+    figure = loss(at)
+    for _ in range(SWEEPS):
+        before = figure
+        for place in range(len(at)):
+            moved = [tuple(sorted((*at[:place], row, *at[place + 1 :]))) for row in _rows(len(ticks), at)]
+            tried = [(loss(one), one) for one in moved if _fits(ticks, one, constraint)]
+            figure, at = max([(figure, at), *tried])
+        if figure == before:
+            break
+    return figure
 
 
-def _neighbour(at: tuple[int, ...], rows: int, chance: random.Random) -> tuple[int, ...]:
-    """Return the set with one change moved: by one row, or anywhere."""
-    place = chance.randrange(len(at))
-    moved = at[place] + chance.choice((-1, 1)) if chance.random() < 1 / 2 else chance.randrange(rows)
-    if not 0 <= moved < rows or moved in at:
-        return at
-    return tuple(sorted((*at[:place], moved, *at[place + 1 :])))
+def _rows(count: int, at: Sequence[int]) -> list[int]:
+    """Return the free rows next to a set, and some over the whole range."""
+    near = {row + step for row in at for step in (-1, 1)} | set(range(0, count, max(1, count // MOVES)))
+    return sorted(row for row in near - set(at) if 0 <= row < count)
+
+
+def _beginnings(ticks: Sequence[int], changes: int, constraint: Constraint) -> Iterator[tuple[int, ...]]:
+    """Yield sets of rows: packed at the beginning, in the middle and at the end, and spread as far as the constraint lets them."""
+    for first in (0, (len(ticks) - changes) // 2, len(ticks) - changes):
+        packed = tuple(range(first, first + changes))
+        if _fits(ticks, packed, constraint):
+            yield packed
+    reach = [row for row in range(len(ticks)) if constraint.active_within is None or ticks[row] - ticks[0] <= constraint.active_within]
+    if len(reach) > changes > 1:
+        yield tuple(reach[n * (len(reach) - 1) // (changes - 1)] for n in range(changes))

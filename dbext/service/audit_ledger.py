@@ -150,7 +150,7 @@ def _of_release(one: Audited, ticks: Sequence[int]) -> Noised:
     plan = one.due.plan
     last = one.release.next_period - 1
     columns = _held(_ranges(plan, last), ticks) if plan.whole_numbers else _encoded(plan, last, ticks)
-    return Noised(columns, plan.noise, plan.measure, plan.grouped)
+    return Noised(columns, plan.noise, plan.measure, plan.grouped, plan.values.magnitude)
 
 
 def _held(ranges: Sequence[Node], ticks: Sequence[int]) -> np.ndarray:

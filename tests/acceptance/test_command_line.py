@@ -60,6 +60,28 @@ def test_explain_shows_the_candidates(dbext, tickets):
     assert "{" not in as_table
 
 
+def test_an_audit_is_filed_and_tells_monitoring_how_it_ended(dbext, tickets, tmp_path):
+    reader = tickets.create_role("dbext_reader")
+    assert dbext("audit", "--dsn", tickets.dsn(reader)).returncode == 4
+    assert dbext("publish", "--dsn", tickets.dsn()).returncode == 0
+    page = tmp_path / "audit.html"
+    passed = dbext("audit", "--dsn", tickets.dsn(), "--format", "json", "--report", str(page))
+    assert passed.returncode == 0, passed.stdout
+    findings = json.loads(passed.stdout)
+    assert {row["verdict"] for row in findings} == {"passed"}
+    assert f"{len(findings)} checks: {len(findings)} passed" in passed.stderr
+    assert page.stat().st_mode & 0o777 == 0o600
+    assert all(row["check"] in page.read_text() for row in findings)
+    assert dbext("audit", "--dsn", tickets.dsn(reader)).returncode == 0
+    tickets.execute("UPDATE dp_release.valid_now SET net = net + 1 WHERE release_no = 1")
+    failed = dbext("audit", "--dsn", tickets.dsn(), "--report", str(page))
+    assert (failed.returncode, "published values" in failed.stdout) == (1, True)
+    assert "Checks failed" in page.read_text()
+    last = dbext("audit", "--dsn", tickets.dsn(reader), "--format", "json")
+    (shown,) = json.loads(last.stdout)
+    assert (last.returncode, shown["passed"], set(shown)) == (1, False, {"audit_no", "audited_at", "passed"})
+
+
 def test_explain_of_an_unknown_release_is_an_error_with_a_message(dbext, tickets):
     done = dbext("explain", "nothing", "--dsn", tickets.dsn())
     assert (done.returncode, done.stdout) == (1, "")
@@ -112,7 +134,7 @@ def test_another_version_is_refused(dbext, tickets):
     assert "version 0.0.1" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["demo", "install", "publish", "worker", "explain", "status", "budget", "tables"])
+@pytest.mark.parametrize("command", ["demo", "install", "publish", "worker", "explain", "status", "budget", "tables", "audit"])
 def test_every_command_explains_itself(dbext, command):
     done = dbext(command, "--help")
     assert done.returncode == 0

@@ -27,6 +27,9 @@ PUBLIC_FUNCTIONS = {
     "dp_drop_release": ANALYST,
     "dp_range": READER,
     "dp_range_stats": READER,
+    "dp_accept_delta": ADMIN,
+    "dp_audit": ADMIN,
+    "dp_set_tolerance": ANALYST,
     "dp_window_count": ANALYST,
     "dp_window_stats": ANALYST,
 }
