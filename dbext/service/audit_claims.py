@@ -91,7 +91,7 @@ def tolerance_findings(audited: Sequence[Audited], tolerances: Sequence[str | No
         if tolerance is None or one.release.state == "dropped":
             continue
         periods = one.answered or range(1, 2)
-        widest = max(one.due.plan.half_width_95(period) for period in periods)
+        widest = max(one.due.plan.half_width(period, one.due.cells) for period in periods)
         verdict = PASSED if widest <= float(tolerance) else FAILED
         detail = f"the 95% interval reaches {widest:.6g} to either side; decisions bear {tolerance}"
         yield Finding(CLAIM, "decision tolerance", one.release.name, verdict, detail, widest, float(tolerance))

@@ -14,7 +14,6 @@ from dbext.database.release_table import transcript_sql
 from dbext.database.releases import Release
 from dbext.database.session import DatabaseError, Session
 from dbext.errors import NotSupported
-from dbext.mechanisms.error import answer_variance, half_width_95
 from dbext.privacy import noise_tests
 from dbext.query.declaration import declaration_from_json
 from dbext.service.audit_finding import FAILED, PASSED, TRANSCRIPT, WARNING, Finding, judged
@@ -106,11 +105,11 @@ def _wrong_in(one: Audited, period: int, values: list[int] | list[float], row: d
     if (row["first"], row["last"]) != (one.table.first_tick - 1 if start is None else start, end):
         yield "another window than planned"
     shown = [float(text) for text in row["values"].split(",")]
-    width = answer_variance(plan.noise, plan.coefficients(period)) ** 0.5
+    width = plan.std_error(period)
     if any(abs(a - b) > _CLOSE * (abs(a) + width) for a, b in zip(shown, values, strict=True)):
         yield "a value differs from what its nodes make"
     largest = max(map(abs, shown))
-    half = half_width_95(plan.noise, plan.coefficients(period))
+    half = plan.half_width(period, cells)
     stated = {"std_error": width, "below": half, "above": half}
     if any(abs(row[f"{side}_{what}"] - true) > _CLOSE * (true + largest) for what, true in stated.items() for side in ("least", "most")):
         yield "another standard error or interval than its noise has"
