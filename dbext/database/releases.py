@@ -63,7 +63,7 @@ def lock(session: Session, release_id: int) -> Release:
 def try_lock(session: Session, release_id: int) -> Release | None:
     """Take a release's row until the transaction ends; None if someone else has it."""
     rows = session.fetch(SQL["try_lock"], release_id)
-    return _release(rows[0]) if rows else None
+    return from_row(rows[0]) if rows else None
 
 
 def require_labels(session: Session, release: Release) -> None:
