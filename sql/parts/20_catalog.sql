@@ -35,8 +35,8 @@ COMMENT ON TABLE dbext_private.cluster_identity IS
 CREATE TABLE dbext_private.budget (
     budget_id  integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name       text NOT NULL CONSTRAINT budget_name_key UNIQUE,
-    epsilon    numeric NOT NULL CONSTRAINT budget_epsilon_positive CHECK (epsilon > 0),
-    delta      numeric NOT NULL CONSTRAINT budget_delta_range CHECK (delta >= 0 AND delta < 1),
+    epsilon    numeric NOT NULL CONSTRAINT budget_epsilon_positive CHECK (epsilon OPERATOR(pg_catalog.>) 0.0),
+    delta      numeric NOT NULL CONSTRAINT budget_delta_range CHECK (delta OPERATOR(pg_catalog.>=) 0.0 AND delta OPERATOR(pg_catalog.<) 1.0),
     revision   bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 );
@@ -237,7 +237,7 @@ COMMENT ON TABLE dbext_private.table_grant IS 'Which roles may ask about a table
 CREATE TABLE dbext_private.allowance (
     table_id  integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
     role_name text NOT NULL,
-    epsilon   numeric NOT NULL CONSTRAINT allowance_not_negative CHECK (epsilon >= 0),
+    epsilon   numeric NOT NULL CONSTRAINT allowance_not_negative CHECK (epsilon OPERATOR(pg_catalog.>=) 0.0),
     PRIMARY KEY (table_id, role_name)
 );
 COMMENT ON TABLE dbext_private.allowance IS

@@ -2,7 +2,7 @@
 
 CREATE TABLE dbext_private.acceptable_delta (
     budget_id   integer PRIMARY KEY REFERENCES dbext_private.budget,
-    delta       numeric NOT NULL CONSTRAINT acceptable_delta_range CHECK (delta >= 0 AND delta < 1),
+    delta       numeric NOT NULL CONSTRAINT acceptable_delta_range CHECK (delta OPERATOR(pg_catalog.>=) 0.0 AND delta OPERATOR(pg_catalog.<) 1.0),
     declared_by text NOT NULL,
     declared_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 );
@@ -10,7 +10,7 @@ COMMENT ON TABLE dbext_private.acceptable_delta IS 'The largest delta that the D
 
 CREATE TABLE dbext_private.tolerance (
     release_id integer PRIMARY KEY REFERENCES dbext_private.release,
-    tolerance  numeric NOT NULL CONSTRAINT tolerance_positive CHECK (tolerance > 0),
+    tolerance  numeric NOT NULL CONSTRAINT tolerance_positive CHECK (tolerance OPERATOR(pg_catalog.>) 0.0),
     stated_by  text NOT NULL,
     stated_at  timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 );
