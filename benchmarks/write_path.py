@@ -159,7 +159,7 @@ def scripts(rows: int) -> dict[str, dict[str, str]]:
     hand = {"UPDATE": "'U', id, line - 1, line, status, status", "INSERT": "'I', id, NULL, line, NULL, status"}
     return {
         step: {
-            name: f"\\set id random(1, {rows})\n" + (by_hand(text.format(name), hand[step]) if name == "by_hand" else text.format(name)) + ";\n"
+            name: f"\\set id random(1, {rows})\n{by_hand(text.format(name), hand[step]) if name == 'by_hand' else text.format(name)};\n"
             for name in TABLES
         }
         for step, text in (("UPDATE", update), ("INSERT", insert))

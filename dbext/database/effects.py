@@ -38,9 +38,9 @@ class GroupColumn:
         """The column in a change row `c`."""
         return f"c.{'key' if self.column.is_unit else image}_{self.column.position}"
 
-    def matches(self, image: str, place: int) -> str:
-        """The join condition with the frozen key `k`; equality is the type's own."""
-        return f"{self.image(image)} {self.column.operators['=']} k.g{place}{self.collate}"
+    def matches(self, place: int) -> str:
+        """The join condition of a counted value v<place> of `e` with the frozen key `k`; equality is the type's own."""
+        return f"e.v{place} {self.column.operators['=']} k.g{place}{self.collate}"
 
     def defined(self, place: int) -> str:
         """The key as a column g<place> of a column definition list."""
@@ -104,14 +104,13 @@ def tick_effects_sql(table_id: int, measure: Measure, predicate: Predicate | Non
     Parameters: release, last tick that is summed already, last tick to sum, and the tick that stands for all before it (so that a
     statistic since the beginning has one row for its whole past). One row per tick that has an effect, cells in order.
     """
-    branches = " UNION ALL ".join(
-        f"SELECT greatest(c.tick, $4::bigint) AS tick, k.cell, {sign}count(*) AS total FROM {private('change', table_id)} AS c "
-        f"JOIN keys AS k ON {_joined(groups, image)} WHERE c.tick > $2::bigint AND c.tick <= $3::bigint AND {condition} GROUP BY 1, 2"
+    counted = " UNION ALL ".join(
+        f"SELECT e.tick, k.cell, {sign}e.total AS total FROM ({_per_value(table_id, condition, image, groups)}) AS e JOIN keys AS k ON {_joined(groups)}"
         for image, condition, sign in _counted(measure, predicate)
     )
     return (
         f"WITH keys AS MATERIALIZED ({keys_sql(groups)}), "
-        f"effect AS ({branches}), "
+        f"effect AS ({counted}), "
         "total AS (SELECT e.tick, e.cell, sum(e.total)::bigint AS total FROM effect AS e GROUP BY e.tick, e.cell) "
         "SELECT $1::integer, t.tick, array_agg(coalesce(s.total, 0) ORDER BY k.cell) "
         "FROM (SELECT DISTINCT tick FROM total) AS t CROSS JOIN keys AS k LEFT JOIN total AS s ON s.tick = t.tick AND s.cell = k.cell "
@@ -119,8 +118,18 @@ def tick_effects_sql(table_id: int, measure: Measure, predicate: Predicate | Non
     )
 
 
-def _joined(groups: Sequence[GroupColumn], image: str) -> str:
-    return " AND ".join(group.matches(image, place) for place, group in enumerate(groups, 1)) or "true"
+def _per_value(table_id: int, condition: str, image: str, groups: Sequence[GroupColumn]) -> str:
+    """Return the query that counts the changes of each tick by value, so that keys meet a few totals and not every change."""
+    values = "".join(f", {group.image(image)} AS v{place}" for place, group in enumerate(groups, 1))
+    places = ", ".join(str(place) for place in range(1, len(groups) + 2))
+    return (
+        f"SELECT greatest(c.tick, $4::bigint) AS tick{values}, count(*) AS total FROM {private('change', table_id)} AS c "
+        f"WHERE c.tick > $2::bigint AND c.tick <= $3::bigint AND {condition} GROUP BY {places}"
+    )
+
+
+def _joined(groups: Sequence[GroupColumn]) -> str:
+    return " AND ".join(group.matches(place) for place, group in enumerate(groups, 1)) or "true"
 
 
 def window_total_sql(table_id: int, measure: Measure, predicate: Predicate | None) -> str:

@@ -135,9 +135,9 @@ class PassSql:
             "first_differs": self._differ("k.was_{p}", "k.image_{p}"),
             "change_columns": self._list(", key_{p}", keys) + self._list(", old_{p}", values) + self._list(", new_{p}", values),
             "admission_columns": self._list(", key_{p}", keys) + self._list(", image_{p}", values),
-            "key_names": self._bare("key_{p}", keys),
             "settled_now": self._list(", CASE WHEN o.used > 0 THEN o.new_{p} ELSE o.was_{p} END", values),
-            "set_images": self._list(", image_{p} = excluded.image_{p}", values),
+            "set_images": self._list(", image_{p} = CASE WHEN o.used > 0 THEN o.new_{p} ELSE o.was_{p} END", values),
+            "moving": "o.used > 0 OR o.ignored AND NOT o.frozen",
         }
 
     def _tick_lists(self, *, several: bool) -> dict[str, str]:

@@ -142,11 +142,15 @@ changed_images AS (
     INSERT INTO ${change} (tick, baseline, old_present, new_present${change_columns})
     SELECT d.tick, d.baseline, ${settled_present}, d.present${kept_d}${settled_images}${news_d} FROM decided AS d WHERE d.admitted
 ),
+arrived AS (
+    INSERT INTO ${admission} (type_no, slots, first_tick, frozen, present${admission_columns})
+    SELECT o.type_no, o.used, o.first_tick, o.ignored, o.used > 0 AND o.present${kept_o}${settled_now} FROM outcomes AS o WHERE o.place IS NULL
+),
+-- Rows of the same statement's snapshot, so their places hold: no key is looked up again, and the array makes the planner go by place.
 moved AS (
-    INSERT INTO ${admission} AS a (type_no, slots, first_tick, frozen, present${admission_columns})
-    SELECT o.type_no, o.slots + o.used, o.first_tick, o.frozen OR o.ignored, CASE WHEN o.used > 0 THEN o.present ELSE o.was_present END${kept_o}${settled_now}
-    FROM outcomes AS o WHERE o.place IS NULL OR o.used > 0 OR o.ignored AND NOT o.frozen
-    ON CONFLICT (${key_names}) DO UPDATE SET slots = excluded.slots, frozen = excluded.frozen, present = excluded.present${set_images}
+    UPDATE ${admission} AS a SET slots = o.slots + o.used, frozen = o.frozen OR o.ignored, present = CASE WHEN o.used > 0 THEN o.present ELSE o.was_present END${set_images}
+    FROM outcomes AS o
+    WHERE a.ctid = ANY (ARRAY(SELECT o.place FROM outcomes AS o WHERE ${moving})) AND a.ctid = o.place AND (${moving})
 )
 SELECT jsonb_build_object(
     'taken', (SELECT count(*) FROM ordered AS o WHERE o.op <> 'T'),
@@ -207,7 +211,7 @@ decided AS (
         ELSE c.k IS NULL OR c.slots + 1 < c.k OR c.slots + 1 = c.k AND (c.k = 1 OR NOT c.present) END AS admitted
     FROM counted AS c
 ),
-outcomes AS (SELECT d.*, d.admitted::integer AS used, d.changed AND NOT d.admitted AS ignored FROM decided AS d),
+outcomes AS NOT MATERIALIZED (SELECT d.*, d.admitted::integer AS used, d.changed AND NOT d.admitted AS ignored FROM decided AS d),
 
 -- name: many_ticks
 -- The same over several steps of an entry. n numbers its changes; those below the last slot count in turn, and the reserve admits the

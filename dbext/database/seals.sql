@@ -43,7 +43,7 @@ VALUES ($1::integer, $2::bigint, $3::bigint, $4::bigint, $5::timestamptz, $6::pg
 
 -- name: summarise
 -- What this seal has read the next one need not read again.
-SELECT dbext_private.summarise_log($1::integer)
+SELECT dbext_private.summarise($1::integer)
 
 -- name: execute
 -- Run a statement of a pass.

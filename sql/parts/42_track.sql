@@ -68,7 +68,7 @@ BEGIN
         'frozen boolean NOT NULL, present boolean NOT NULL%s%s, PRIMARY KEY (%s)) WITH (fillfactor = 80)', table_id, keys, images, key_names);
     EXECUTE format('CREATE TABLE dbext_private.change_%s (tick bigint NOT NULL, baseline boolean NOT NULL, old_present boolean NOT NULL, '
         'new_present boolean NOT NULL%s%s)', table_id, keys, changes);
-    EXECUTE format('CREATE INDEX change_%s_tick ON dbext_private.change_%1$s (tick)', table_id);
+    EXECUTE format('CREATE INDEX change_%s_tick ON dbext_private.change_%1$s USING brin (tick) WITH (pages_per_range = 32)', table_id);
     EXECUTE format('COMMENT ON TABLE dbext_private.log_%s IS %L', table_id, 'Every mutation of a tracked table, in order of number; op B is the baseline, T a truncation.');
     EXECUTE format('COMMENT ON TABLE dbext_private.deferred_%s IS %L', table_id, 'Log rows that wait for an earlier mutation of their entry (clocks step back); taken_by is the seal that took them.');
     EXECUTE format('COMMENT ON TABLE dbext_private.admission_%s IS %L', table_id, 'Every entry ever seen: its type, slots used, first tick and settled image.');

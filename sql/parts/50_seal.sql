@@ -49,17 +49,23 @@ COMMENT ON FUNCTION dbext_private.execute_pass(text, pg_snapshot, pg_snapshot, t
     integer, bigint, bigint) IS
     'Runs a statement that the package composed, its parameters typed and known to the planner. It gives nobody more than his own rights.';
 
-CREATE FUNCTION dbext_private.summarise_log(table_id integer) RETURNS void
+CREATE FUNCTION dbext_private.summarise(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    indexed record;
 BEGIN
-    -- Vacuum holds this lock, and summarises too.
-    EXECUTE format('LOCK TABLE dbext_private.log_%s IN SHARE UPDATE EXCLUSIVE MODE NOWAIT', table_id);
-    PERFORM brin_summarize_new_values(format('dbext_private.log_%s_new', table_id)::regclass);
-EXCEPTION WHEN lock_not_available THEN
-    NULL;
+    FOR indexed IN SELECT * FROM (VALUES ('log_%s', 'log_%s_new'), ('change_%s', 'change_%s_tick')) AS i (relation, index) LOOP
+        BEGIN
+            -- Vacuum holds this lock, and summarises too.
+            EXECUTE format('LOCK TABLE dbext_private.' || indexed.relation || ' IN SHARE UPDATE EXCLUSIVE MODE NOWAIT', table_id);
+            PERFORM brin_summarize_new_values(format('dbext_private.' || indexed.index, table_id)::regclass);
+        EXCEPTION WHEN lock_not_available THEN
+            NULL;
+        END;
+    END LOOP;
 END $$;
-COMMENT ON FUNCTION dbext_private.summarise_log(integer) IS
-    'Brings the block-range index of a log up to date, so that the next seal reads what is new and little else. Without it seals are slower, not wrong.';
+COMMENT ON FUNCTION dbext_private.summarise(integer) IS
+    'Brings the block-range indexes up to date, so that seals and sums read what is new and little else. Without it they are slower, not wrong.';
 
 CREATE FUNCTION dbext_private.rebase_snapshots(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$

@@ -236,8 +236,10 @@ END $$;
 COMMENT ON FUNCTION dbext_private.commit_durably() IS
     'Until the end of this transaction: a crash must not take back noise that is answered from, nor rows that were read.';
 
+-- Statistics say little about changes that just came, and nothing about what they add up to: totals and keys are hashed, never looped.
 CREATE FUNCTION dbext_private.draw_release(release_id integer) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET enable_nestloop = off SET enable_mergejoin = off SET work_mem = '64MB' SET jit = off AS $$
 BEGIN
     PERFORM dbext_private.commit_durably();
     RETURN dbext_private.call('draw_release', jsonb_build_object('release_id', release_id));
