@@ -56,11 +56,10 @@ def cost(connection: psycopg.Connection, action: Callable[[], object]) -> Cost:
     return Cost(time.perf_counter() - start, processor_seconds(connection) - used)
 
 
-def memory_peak(connection: psycopg.Connection) -> float:
-    """Return the most memory of its own, in MB, that a session's backend ever held (shared buffers left out; Linux)."""
-    lines = Path(f"/proc/{connection.info.backend_pid}/smaps_rollup").read_text().splitlines()
-    sizes = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines) if rest.endswith("kB")}
-    return (sizes["Private_Dirty"] + sizes["Private_Clean"]) / 1024
+def private_memory(connection: psycopg.Connection) -> float:
+    """Return the memory of its own, in MB, that a session's backend holds now (Linux)."""
+    lines = Path(f"/proc/{connection.info.backend_pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) / 1024
 
 
 def ratio(costs: Mapping[str, list[Cost]], one: str, base: str, part: str = "clock") -> float:
