@@ -48,16 +48,12 @@ def edges(mechanism: Mechanism, published: int, variance: Variance, start: Bound
     """Return the nodes of the published periods; of an endless release, those that can share a boundary with what the range overlaps."""
     periods: Sequence[int] = range(1, published + 1)
     if mechanism.horizon is None and start is not None:
-        (pattern,) = mechanism.patterns()[:1]
-        grid, reach = _grid(pattern), 3 * max(one.longest for one in mechanism.patterns())
-        first, last = grid.last_end(start - reach), grid.last_end(end + reach) + 1
+        windows = getattr(mechanism, "windows", mechanism)
+        reach = 3 * max(one.longest for one in mechanism.patterns()) + windows.age
+        first, last = windows.grid.last_end(start - reach), windows.grid.last_end(end + reach) + 1
         periods = [1, *range(max(2, first), min(published, last) + 1)]
     found = (node for period in periods for node in mechanism.nodes(period))
     return [Edge(node.number, node.start, node.end, variance(node.number)) for node in found]
-
-
-def _grid(pattern):  # noqa: ANN001, ANN202 any endless pattern
-    return pattern.grid if hasattr(pattern, "grid") else _grid(pattern.parts[0])
 
 
 def _sums_totals(mechanism: Mechanism | EncodedMechanism) -> bool:

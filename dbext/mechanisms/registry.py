@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from dbext.errors import BadArgument
@@ -11,6 +12,7 @@ from dbext.mechanisms.disjoint import DisjointSums
 from dbext.mechanisms.encoded import EncodedMechanism
 from dbext.mechanisms.hierarchical import HierarchicalSums
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
+from dbext.mechanisms.levelled import LevelledSums
 from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.protocol import Mechanism
@@ -46,6 +48,12 @@ def _hierarchical(data: dict[str, Any]) -> HierarchicalSums:
     return HierarchicalSums(grid_from_json(data["grid"]), **fields)
 
 
+def _levelled(data: dict[str, Any]) -> LevelledSums:
+    levels, factors = tuple(grid_from_json(one) for one in data["levels"]), tuple(Fraction(one) for one in data["factors"])
+    fields = {name: data[name] for name in ("steps", "baseline", "age", "count")}
+    return LevelledSums(grid_from_json(data["grid"]), levels, factors=factors, ranges=tuple(data["ranges"]), **fields)
+
+
 def _binary_tree(data: dict[str, Any]) -> BinaryTree:
     return BinaryTree(grid_from_json(data["grid"]), data["horizon"], data["baseline"])
 
@@ -77,6 +85,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Mechanism | EncodedMechanism]] = 
     OneWindow.name: _one_window,
     DisjointSums.name: _disjoint,
     HierarchicalSums.name: _hierarchical,
+    LevelledSums.name: _levelled,
     BinaryTree.name: _binary_tree,
     PlainSums.name: _plain_sums,
     SquareRoot.name: _square_root,

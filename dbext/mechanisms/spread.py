@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from dbext.mechanisms.encoded import EncodedMechanism
 from dbext.mechanisms.hierarchical import HierarchicalSums, block_counts
+from dbext.mechanisms.levelled import LevelledSums, base_square, ranges_that_matter, squared_widths
 from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot, error_variances
 from dbext.mechanisms.protocol import Mechanism
 from dbext.mechanisms.signed_tree import Shape, SignedTree, digit_weights
@@ -32,6 +33,9 @@ class Spread(NamedTuple):
 @lru_cache(maxsize=128)
 def spread(mechanism: Mechanism | EncodedMechanism) -> Spread:
     """Return the spread of a mechanism; of an endless one in the long run."""
+    if isinstance(mechanism, LevelledSums):
+        squares = [squared_widths(mechanism, mechanism.cover(*one)) for one in ranges_that_matter(mechanism)]
+        return Spread(sum(squares) / len(squares) + base_square(mechanism), max(squares) + base_square(mechanism), 1)
     if isinstance(mechanism, SlidingRoot):
         return _sliding(mechanism)
     squares = _squares(mechanism)

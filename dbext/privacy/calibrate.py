@@ -12,7 +12,7 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import COUNT, Measure, Values
-from dbext.privacy.noise import DiscreteLaplace, Noise
+from dbext.privacy.noise import DiscreteLaplace, Noise, scaled
 from dbext.privacy.pattern import Pattern
 from dbext.privacy.pico import ceil_divide
 
@@ -36,18 +36,23 @@ def noise_for(
     restricted_to: tuple[int, ...] | None = None,
     joint: tuple[JointBound, ...] | None = None,
     values: Values = COUNT,
+    factors: Sequence[Fraction] = (),
 ) -> Noise:
     """Return the smallest noise of a kind with which releasing `patterns` costs no entry more than `target_picos`.
 
     The parameter is a short rational, found from the loss at parameter 1 and then checked with the accountant: what is returned has
     been seen to cost at most the target. `joint` holds the bounds of a mechanism that noises its patterns together, `values` what an entry
-    adds. Raises UnboundedLoss when no noise is enough, NotSupported for Gaussian noise when `pure`.
+    adds, `factors` how wide the noise of each pattern is beside what is returned (without them all are alike). Raises UnboundedLoss when
+    no noise is enough, NotSupported for Gaussian noise when `pure`.
     """
     if target_picos < 1:
         raise BadArgument("a release needs a positive price", hint="Ask for a larger epsilon.")
 
+    widths = factors or [Fraction(1)] * len(patterns)
+
     def loss(parameter: Fraction) -> int:
-        charges = [Charge(pattern, kind(parameter), measure, grouped, restricted_to, joint, values) for pattern in patterns]
+        noises = [scaled(kind(parameter), factor) for factor in widths]
+        charges = [Charge(*each, measure, grouped, restricted_to, joint, values) for each in zip(patterns, noises, strict=True)]
         return max(worst_case_loss(charges, types, pure).values(), default=0)
 
     at_one = loss(Fraction(1))

@@ -74,6 +74,13 @@ def noise_from_json(data: dict[str, Any]) -> Noise:
     return build(Fraction(data[parameter]))
 
 
+def scaled(noise: Noise, factor: Fraction) -> Noise:
+    """Return noise of the same kind that is `factor` times as wide."""
+    if isinstance(noise, DiscreteLaplace):
+        return DiscreteLaplace(noise.scale * factor)
+    return DiscreteGaussian(noise.sigma_squared * factor * factor)
+
+
 def cost(noise: Noise, sensitivity: Sensitivity, pure: bool) -> int:  # noqa: FBT001 the kind of budget, as everywhere
     """Return the loss of one use in picos, rounded up: of epsilon if `pure`, else of rho.
 

@@ -241,13 +241,68 @@ class SignedBlocks:
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """The whole blocks of `grid`, from its period 1 on, that are over when period `count` of the release's grid `base` ends; None: endless.
+
+    One level of a hierarchy: any lengths, regular or not. All blocks are moved back by `age` ticks.
+    """
+
+    grid: RegularGrid | MonthGrid
+    base: RegularGrid | MonthGrid
+    count: int | None = None
+    age: int = 0
+
+    @property
+    def windows(self) -> Windows:
+        """The same blocks, by their number."""
+        closed = None if self.count is None else max(0, self.grid.last_end(self.base.end(self.count)))
+        return Windows(self.grid, None, 1, self.age, closed)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether there is a last block."""
+        return self.count is not None
+
+    @property
+    def cycle(self) -> tuple[int, int] | None:
+        """The grid's, if the pattern is endless."""
+        return self.windows.cycle
+
+    @property
+    def longest(self) -> int:
+        """Ticks of the longest block, or more."""
+        return self.grid.longest_step
+
+    @property
+    def first_end(self) -> int:
+        """End of the first block."""
+        return self.windows.first_end
+
+    def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
+        """Yield the blocks that hold a tick in (since, until], in order; an endless pattern needs `until`."""
+        return self.windows.filters(since, until)
+
+    def span(self) -> tuple[int | None, int | None]:
+        """Return the first block's start and the last one's end."""
+        return self.windows.span()
+
+    def through(self, period: int) -> Blocks:
+        """Return the blocks that are over when a period of the release ends."""
+        return replace(self, count=period if self.count is None else min(period, self.count))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tagged form that `pattern_from_json` reads."""
+        return {"kind": "blocks", "grid": self.grid.to_json(), "base": self.base.to_json(), "count": self.count, "age": self.age}
+
+
+@dataclass(frozen=True)
 class Several:
     """The filters of several patterns of one release: all of them finite, or all endless.
 
     Charged as one, because one predicate is behind them: an entry's events, or its ups and downs, are shared by all parts.
     """
 
-    parts: tuple[Single | Windows | Tree | SignedBlocks, ...]
+    parts: tuple[Single | Windows | Tree | SignedBlocks | Blocks, ...]
 
     def __post_init__(self):
         if len({part.is_finite for part in self.parts}) != 1:
@@ -295,13 +350,15 @@ class Several:
         return {"kind": "several", "parts": [part.to_json() for part in self.parts]}
 
 
-def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree | SignedBlocks | Several:
+def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree | SignedBlocks | Blocks | Several:
     """Rebuild a pattern from its tagged form."""
     kind = data.get("kind")
     if kind == "single":
         return Single(data["start"], data["end"])
     if kind == "several":
         return Several(tuple(pattern_from_json(part) for part in data["parts"]))
+    if kind == "blocks":
+        return Blocks(grid_from_json(data["grid"]), grid_from_json(data["base"]), data["count"], data["age"])
     kinds = {"windows": Windows, "tree": Tree, "signed_blocks": SignedBlocks}
     if kind not in kinds:
         raise BadArgument(f"unknown pattern {kind!r}")

@@ -1,0 +1,165 @@
+"""The levels of a hierarchical release: from declared lengths to blocks, and how much of the budget each level is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+from dbext.errors import BadArgument
+from dbext.mechanisms.levelled import LevelledSums, ranges_that_matter
+from dbext.mechanisms.unequal_budgets import Family, divide
+from dbext.privacy.constraint import Constraint, EntryType
+from dbext.privacy.grid import MonthGrid, RegularGrid
+from dbext.query.calendar import Span, Tick, whole_ticks
+from dbext.query.periods import Grid, is_calendar_month
+from dbext.query.shape import Request, Shape
+
+MOST_LEVELS, MOST_RANGES = 8, 16
+EXAMPLE = "levels => '{1 day, 7 days, 28 days}'"
+#: A level gets at least this share of what the most favoured one gets: every range keeps an error worth knowing.
+_LEAST_SHARE = 0.1
+_ROUNDS = 4
+#: Widths are multiples of 1 / 64: fine enough to lose no accuracy, short enough for fast exact sampling.
+_FINENESS = 64
+_SHORTEST_MONTH = 28
+
+
+def with_period(request: Request) -> Request:
+    """Return the request with the period that its first level states."""
+    if not request.levels:
+        if request.ranges:
+            raise BadArgument("ranges are for a release with levels", hint=f"Say its levels: {EXAMPLE}.")
+        return request
+    if len(request.levels) > MOST_LEVELS or len(request.ranges) > MOST_RANGES:
+        raise BadArgument(f"a release has at most {MOST_LEVELS} levels, tuned to at most {MOST_RANGES} ranges")
+    return replace(request, every=request.every or request.levels[0])
+
+
+def with_levels(shape: Shape, request: Request, tick: Tick) -> Shape:
+    """Return the shape with the blocks of its levels, and the ranges that matter in periods. Raises BadArgument."""
+    if not request.levels:
+        return shape
+    if shape.kind == "once":
+        raise BadArgument("a fixed range has one answer and no levels", hint="Let the range move with now().")
+    steps = _steps(shape)
+    first = shape.grid.end(0 if steps is None else 1 - steps)
+    levels = tuple(_blocks(span, shape.grid, tick, first, aligned=request.aligned) for span in request.levels)
+    _require_order(request.levels, levels, shape)
+    ranges = tuple(_periods(span, shape.grid, tick) for span in request.ranges)
+    if shape.horizon is not None and max(ranges, default=0) > shape.horizon:
+        raise BadArgument("a range that matters is longer than the horizon")
+    return replace(shape, levels=levels, ranges=ranges, steps=steps)
+
+
+def levelled(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[LevelledSums]:
+    """Yield the release with an equal share of the budget for every level, and with the shares that serve its ranges best."""
+    equal = [1.0] * len(shape.levels)
+    yield _made(shape, equal, pure=pure)
+    if len(equal) > 1 and (shape.ranges or shape.kind != "disjoint"):
+        yield _made(shape, _tuned(shape, types, pure=pure), pure=pure)
+
+
+def _steps(shape: Shape) -> int | None:
+    if shape.width is None or shape.width.steps is not None:
+        return None if shape.width is None else shape.width.steps
+    steps, rest = divmod(shape.width.ticks, shape.grid.step) if isinstance(shape.grid, RegularGrid) else (0, 1)
+    if rest:
+        raise BadArgument("with levels, a window must be a whole number of periods")
+    return steps
+
+
+def _blocks(span: Span, base: Grid, tick: Tick, first: int, *, aligned: bool) -> Grid:
+    """Return the blocks of a level, whole numbers of periods; period 1 is the first that begins at `first` or after it."""
+    if is_calendar_month(span, tick):
+        return _calendar_blocks(span, base, first, aligned=aligned)
+    if isinstance(base, MonthGrid):
+        raise BadArgument(f"a level of {span.text} is not a whole number of periods", hint="Use months and years.")
+    length = whole_ticks(span, tick, "a level")
+    if length % base.step:
+        raise BadArgument(f"a level of {span.text} is not a whole number of periods of {tick.times(base.step).text}")
+    origin = 0 if aligned else base.origin
+    return RegularGrid(origin - (origin - first) // length * length, length)
+
+
+def _calendar_blocks(span: Span, base: Grid, first: int, *, aligned: bool) -> MonthGrid:
+    """Return blocks of calendar months, counted from January 2000 (or from the start that the user chose, if periods are months)."""
+    whole = span.months % base.months == 0 if isinstance(base, MonthGrid) else base.step == 1
+    if not whole:
+        raise BadArgument(f"a level of {span.text} is not a whole number of periods", hint="Publish every day, or every month.")
+    origin = base.first_month if isinstance(base, MonthGrid) and not aligned else 0
+    grid = MonthGrid(origin, span.months)
+    number = grid.last_end(first - 1) + 1
+    return MonthGrid(origin + number * span.months, span.months)
+
+
+def _require_order(spans: Sequence[Span], levels: Sequence[Grid], shape: Shape) -> None:
+    """Refuse a first level that is not the period, levels that do not grow, and one of which no block is ever over."""
+    if type(levels[0]) is not type(shape.grid) or levels[0].longest_step != shape.grid.longest_step:
+        raise BadArgument("the first level must be the period", hint="Leave every out, or give it the same length.")
+    for (shorter, longer), (below, above) in zip(pairwise(spans), pairwise(levels), strict=True):
+        if above.end(1) - above.end(0) <= below.end(1) - below.end(0):
+            raise BadArgument(f"levels must grow, but {longer.text} comes after {shorter.text}")
+    if shape.horizon is not None and levels[-1].end(1) > shape.grid.end(shape.horizon):
+        raise BadArgument(f"no block of {spans[-1].text} is over before the horizon", hint="Leave that level out, or give a longer horizon.")
+
+
+def _periods(span: Span, grid: Grid, tick: Tick) -> int:
+    """Return how many periods a range lasts; days for months are those of the mean month."""
+    if isinstance(grid, MonthGrid):
+        steps, rest = divmod(span.months, grid.months) if is_calendar_month(span, tick) else (0, 1)
+    elif is_calendar_month(span, tick):
+        steps, rest = round(span.months * 365.2425 / 12 / grid.step), 0
+    else:
+        steps, rest = divmod(whole_ticks(span, tick, "a range"), grid.step)
+    if rest or not steps:
+        raise BadArgument(f"a range of {span.text} is not a whole number of periods")
+    return steps
+
+
+def _made(shape: Shape, widths: Sequence[float], *, pure: bool) -> LevelledSums:
+    """Return the mechanism with noise of these widths by level.
+
+    The baseline may cost as much as one block of every level together: an entry in it has spent that mutation on nothing else.
+    """
+    factors = [Fraction(max(1, round(width * _FINENESS)), _FINENESS) for width in widths]
+    if shape.baseline:
+        alone = 1 / float(sum(1 / factor for factor in factors)) if pure else float(sum(1 / factor**2 for factor in factors)) ** -0.5
+        factors.append(Fraction(max(1, round(alone * _FINENESS)), _FINENESS))
+    return LevelledSums(shape.grid, shape.levels, shape.steps, tuple(factors), shape.baseline, shape.age, shape.horizon, shape.ranges)
+
+
+def _tuned(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> list[float]:
+    """Return the widths of noise, by level, that serve the ranges best; the narrowest is 1.
+
+    With u_l blocks of level l in a range, v_l their variance and c_l the blocks of the level that an entry touches, the sum of u_l v_l is
+    least under a given sum of c_l times the cost of a block for the shares of `divide` along a chain of uses u_l c_l^2 (Laplace), or
+    u_l c_l (Gaussian). Which blocks cover a range depends on the widths again: a few rounds settle it.
+    """
+    touched = [max((_touched(grid, one.constraint) for one in types), default=1) for grid in shape.levels]
+    chain = (*range(1, len(touched)), None)
+    widths = [1.0] * len(touched)
+    for _ in range(_ROUNDS):
+        uses = _uses(_made(shape, widths, pure=pure))
+        weights = [use * touch ** (2 if pure else 1) for use, touch in zip(uses, touched, strict=True)]
+        shares = divide(Family(chain, tuple(max(weight, 1e-9) for weight in weights)), pure=pure).shares
+        each = [max(share, _LEAST_SHARE * max(shares)) / touch for share, touch in zip(shares, touched, strict=True)]
+        widths = [(max(each) / share) ** (1.0 if pure else 0.5) for share in each]
+    return widths
+
+
+def _uses(mechanism: LevelledSums) -> list[float]:
+    """Return the mean number of blocks of each level in the ranges that matter."""
+    uses, ranges = [0.0] * len(mechanism.levels), ranges_that_matter(mechanism)
+    for start, end in ranges:
+        for level, _ in mechanism.cover(start, end):
+            uses[level] += 1 / len(ranges)
+    return uses
+
+
+def _touched(grid: Grid, constraint: Constraint) -> int:
+    """Return about how many blocks of a level an entry touches."""
+    shortest = grid.step if isinstance(grid, RegularGrid) else _SHORTEST_MONTH * grid.months
+    limits = [constraint.max_mutations, None if constraint.active_within is None else -(-constraint.active_within // shortest) + 1]
+    return min((limit for limit in limits if limit is not None), default=1)
