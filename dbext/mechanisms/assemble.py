@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 #: Coefficients closer than this to a whole number are that number: nodes that close no ring with others are used once or not at all.
 _WHOLE = 1e-9
+_LEAST = 1e-6
 
 Boundary = int | None
 Net = dict[Boundary, dict[Boundary, float]]
@@ -33,6 +34,7 @@ def assemble(edges: Sequence[Edge], start: Boundary, end: int) -> tuple[tuple[in
 
     Boundaries are eliminated from the net one by one, those with the fewest neighbours first: nested blocks then never add a connection.
     """
+    edges = _balanced(edges)
     net = _net(edges)
     if start not in net or end not in net:
         return None
@@ -46,6 +48,15 @@ def assemble(edges: Sequence[Edge], start: Boundary, end: int) -> tuple[tuple[in
         potential[boundary] = sum(potential[one] * share for one, share in neighbours.items()) / total if total else 0.0
     flows = ((one.number, (potential[one.start] - potential[one.end]) / one.variance) for one in edges)
     return tuple((number, _snapped(flow)) for number, flow in flows if abs(flow) > _WHOLE)
+
+
+def _balanced(edges: Sequence[Edge]) -> list[Edge]:
+    """Return the edges with variances relative to the largest, and none below a millionth of it, which floats could not tell from 0.
+
+    Noise of next to no width (a huge epsilon) has a variance that vanishes; treating it as a little more changes what is best by nothing.
+    """
+    largest = max((one.variance for one in edges), default=0.0)
+    return [one._replace(variance=max(one.variance / largest, _LEAST) if largest else 1.0) for one in edges]
 
 
 def boundaries(edges: Sequence[Edge]) -> list[int]:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 from dbext.errors import BadArgument
 from dbext.mechanisms.levelled import LevelledSums, ranges_that_matter
 from dbext.mechanisms.unequal_budgets import Family, divide
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import MonthGrid, RegularGrid
+from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.query.admissible import Option
 from dbext.query.calendar import Span, Tick, whole_ticks
 from dbext.query.periods import Grid, is_calendar_month
 from dbext.query.shape import Request, Shape
 
 MOST_LEVELS, MOST_RANGES = 8, 16
 EXAMPLE = "levels => '{1 day, 7 days, 28 days}'"
-#: A level gets at least this share of what the most favoured one gets: every range keeps an error worth knowing.
-_LEAST_SHARE = 0.1
-_ROUNDS = 4
+#: No level's noise is wider than this many times the narrowest: every range keeps an error worth knowing.
+_WIDEST = 16.0
+#: Steps by which widths are improved, and how much better an improvement must be.
+_STEPS, _BETTER = (1.6, 1.2, 1.06), 0.9999
+#: Positions of a range that are looked at, and periods in them altogether.
+_FEWEST, _MOST, _WORK = 8, 48, 6000
 #: Widths are multiples of 1 / 64: fine enough to lose no accuracy, short enough for fast exact sampling.
 _FINENESS = 64
 _SHORTEST_MONTH = 28
@@ -34,7 +39,9 @@ def with_period(request: Request) -> Request:
         return request
     if len(request.levels) > MOST_LEVELS or len(request.ranges) > MOST_RANGES:
         raise BadArgument(f"a release has at most {MOST_LEVELS} levels, tuned to at most {MOST_RANGES} ranges")
-    return replace(request, every=request.every or request.levels[0])
+    if request.every not in (None, request.levels[0]):
+        raise BadArgument("the first level must be the period", hint="Leave every out, or give it the same length.")
+    return replace(request, every=request.levels[0])
 
 
 def with_levels(shape: Shape, request: Request, tick: Tick) -> Shape:
@@ -53,12 +60,13 @@ def with_levels(shape: Shape, request: Request, tick: Tick) -> Shape:
     return replace(shape, levels=levels, ranges=ranges, steps=steps)
 
 
-def levelled(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[LevelledSums]:
-    """Yield the release with an equal share of the budget for every level, and with the shares that serve its ranges best."""
+def levelled(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[Option]:
+    """Yield (mechanism, kinds of noise): an equal share of the budget for every level, and the shares that serve its ranges best."""
     equal = [1.0] * len(shape.levels)
-    yield _made(shape, equal, pure=pure)
+    kinds = (DiscreteLaplace,) if pure else (DiscreteGaussian, DiscreteLaplace)
+    yield _made(shape, equal, pure=pure), kinds
     if len(equal) > 1 and (shape.ranges or shape.kind != "disjoint"):
-        yield _made(shape, _tuned(shape, types, pure=pure), pure=pure)
+        yield _made(shape, _tuned(shape, types, pure=pure), pure=pure), kinds
 
 
 def _steps(shape: Shape) -> int | None:
@@ -95,9 +103,7 @@ def _calendar_blocks(span: Span, base: Grid, first: int, *, aligned: bool) -> Mo
 
 
 def _require_order(spans: Sequence[Span], levels: Sequence[Grid], shape: Shape) -> None:
-    """Refuse a first level that is not the period, levels that do not grow, and one of which no block is ever over."""
-    if type(levels[0]) is not type(shape.grid) or levels[0].longest_step != shape.grid.longest_step:
-        raise BadArgument("the first level must be the period", hint="Leave every out, or give it the same length.")
+    """Refuse levels that do not grow, and one of which no block is ever over."""
     for (shorter, longer), (below, above) in zip(pairwise(spans), pairwise(levels), strict=True):
         if above.end(1) - above.end(0) <= below.end(1) - below.end(0):
             raise BadArgument(f"levels must grow, but {longer.text} comes after {shorter.text}")
@@ -134,24 +140,51 @@ def _tuned(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> list[floa
     """Return the widths of noise, by level, that serve the ranges best; the narrowest is 1.
 
     With u_l blocks of level l in a range, v_l their variance and c_l the blocks of the level that an entry touches, the sum of u_l v_l is
-    least under a given sum of c_l times the cost of a block for the shares of `divide` along a chain of uses u_l c_l^2 (Laplace), or
-    u_l c_l (Gaussian). Which blocks cover a range depends on the widths again: a few rounds settle it.
+    least under a given sum of c_l times the cost of a block for the shares of `divide` along a chain of uses u_l c_l^2 (pure: the cost is
+    v_l^(-1/2)), or u_l c_l (else: the cost is 1 / v_l). Which blocks cover a range depends on the widths again: that division, the equal
+    one and those that favour a single level are improved step by step, and the best outcome is taken.
     """
     touched = [max((_touched(grid, one.constraint) for one in types), default=1) for grid in shape.levels]
-    chain = (*range(1, len(touched)), None)
-    widths = [1.0] * len(touched)
-    for _ in range(_ROUNDS):
-        uses = _uses(_made(shape, widths, pure=pure))
-        weights = [use * touch ** (2 if pure else 1) for use, touch in zip(uses, touched, strict=True)]
-        shares = divide(Family(chain, tuple(max(weight, 1e-9) for weight in weights)), pure=pure).shares
-        each = [max(share, _LEAST_SHARE * max(shares)) / touch for share, touch in zip(shares, touched, strict=True)]
-        widths = [(max(each) / share) ** (1.0 if pure else 0.5) for share in each]
+
+    def burden(widths: Sequence[float]) -> float:
+        """Mean variance of the ranges at equal price, but for a constant."""
+        price = sum(touch / width ** (1 if pure else 2) for touch, width in zip(touched, widths, strict=True))
+        return price ** (2 if pure else 1) * sum(use * width**2 for use, width in zip(_uses(shape, widths, pure=pure), widths, strict=True))
+
+    equal = [1.0] * len(touched)
+    uses = [use * touch ** (2 if pure else 1) for use, touch in zip(_uses(shape, equal, pure=pure), touched, strict=True)]
+    shares = divide(Family((*range(1, len(touched)), None), tuple(max(use, 1e-9) for use in uses)), pure=pure).shares
+    divided = [(touch / max(share, 1e-6)) ** (1.0 if pure else 0.5) for share, touch in zip(shares, touched, strict=True)]
+    favoured = ([1.0 if one == level else _WIDEST for one in range(len(touched))] for level in range(len(touched)))
+    return min((_improved(_bounded(one), burden) for one in (equal, divided, *favoured)), key=burden)
+
+
+def _improved(widths: list[float], burden: Callable[[Sequence[float]], float]) -> list[float]:
+    """Widen and narrow one level after the other, by smaller and smaller steps, as long as that helps."""
+    best = burden(widths)
+    for step in _STEPS:
+        tried = True
+        while tried:
+            tried = False
+            for level, factor in product(range(len(widths)), (step, 1 / step)):
+                other = _bounded([width * factor if one == level else width for one, width in enumerate(widths)])
+                if other != widths and (found := burden(other)) < best * _BETTER:
+                    widths, best, tried = other, found, True
     return widths
 
 
-def _uses(mechanism: LevelledSums) -> list[float]:
+def _bounded(widths: Sequence[float]) -> list[float]:
+    """Return widths with 1 for the narrowest, and no level so wide that what it answers alone is lost."""
+    narrowest = min(widths)
+    return [min(width / narrowest, _WIDEST) for width in widths]
+
+
+def _uses(shape: Shape, widths: Sequence[float], *, pure: bool) -> list[float]:
     """Return the mean number of blocks of each level in the ranges that matter."""
-    uses, ranges = [0.0] * len(mechanism.levels), ranges_that_matter(mechanism)
+    mechanism = _made(shape, widths, pure=pure)
+    longest = max(shape.ranges, default=shape.steps or 1)
+    ranges = ranges_that_matter(mechanism, max(_FEWEST, min(_MOST, _WORK // longest)))
+    uses = [0.0] * len(mechanism.levels)
     for start, end in ranges:
         for level, _ in mechanism.cover(start, end):
             uses[level] += 1 / len(ranges)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from dbext.mechanisms.encoded import EncodedMechanism, is_encoded
-from dbext.mechanisms.error import TAIL, answer_variance, half_width_95
+from dbext.mechanisms.error import TAIL, half_width, variance_of
 from dbext.mechanisms.protocol import Mechanism, Node
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.simultaneous import union_tail
 from dbext.privacy.charge import Charge, charge_from_json
 from dbext.privacy.grid import grid_from_json
 from dbext.privacy.measure import COUNT, Measure, Values, values_from_json
-from dbext.privacy.noise import Noise, noise_from_json
+from dbext.privacy.noise import Noise, noise_from_json, scaled
 from dbext.query.periods import Grid
 
 KINDS = ("disjoint", "sliding", "running_total", "once")
@@ -72,21 +72,37 @@ class Plan:
         """With what weights the nodes (or encoder rows) of a period's answer are summed."""
         return tuple(weight for _, weight in self.mechanism.answer(period))
 
-    def node_variance(self, number: int) -> float:  # noqa: ARG002 all nodes have the same noise
+    @property
+    def pattern_factors(self) -> tuple[Fraction, ...]:
+        """How wide the noise of each of the mechanism's patterns is, as a multiple of `noise`."""
+        mechanism = self.mechanism
+        return mechanism.pattern_factors() if hasattr(mechanism, "pattern_factors") else (Fraction(1),) * len(mechanism.patterns())
+
+    def node_noise(self, number: int) -> Noise:
+        """The noise of one node or row."""
+        return scaled(self.noise, self.mechanism.factor(number)) if hasattr(self.mechanism, "factor") else self.noise
+
+    def node_variance(self, number: int) -> float:
         """Variance of the noise of one node or row."""
-        return self.noise.variance
+        return self.node_noise(number).variance
+
+    def draws(self, weights: Sequence[tuple[int, float]]) -> list[tuple[Noise, float]]:
+        """The noises, with their weights, that a weighted sum of nodes or rows holds."""
+        if hasattr(self.mechanism, "factor"):
+            return [(self.node_noise(number), weight) for number, weight in weights]
+        return [(self.noise, weight) for _, weight in weights]
 
     def std_error(self, period: int) -> float:
         """Standard deviation of the noise in one cell of period n."""
-        return math.sqrt(answer_variance(self.noise, self.coefficients(period)))
+        return math.sqrt(variance_of(self.draws(self.mechanism.answer(period))))
 
     def half_width_95(self, period: int) -> float:
         """Half width of the two-sided 95% interval of one cell of period n, by itself."""
-        return half_width_95(self.noise, self.coefficients(period))
+        return half_width(self.draws(self.mechanism.answer(period)))
 
     def half_width(self, period: int, cells: int) -> float:
         """Half width of the interval that is published for each of so many cells of period n: by itself, or as part of a band."""
-        return half_width_95(self.noise, self.coefficients(period), self.tail(cells))
+        return half_width(self.draws(self.mechanism.answer(period)), self.tail(cells))
 
     def tail(self, cells: int) -> float:
         """How often an interval may miss: 5%, or such a part of it that all intervals of the horizon and of all cells hold together."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dbext.mechanisms.disjoint import DisjointSums
 from dbext.mechanisms.encoded import EncodedMechanism
 from dbext.mechanisms.hierarchical import HierarchicalSums
+from dbext.mechanisms.levelled import LevelledSums
 from dbext.mechanisms.protocol import Mechanism
 from dbext.mechanisms.signed_tree import SignedTree
 from dbext.mechanisms.sliding_root import SlidingRoot
@@ -73,6 +74,9 @@ def _mechanism(mechanism: Mechanism | EncodedMechanism) -> str:
         return f"{mechanism.name} of {mechanism.steps} period{'' if mechanism.steps == 1 else 's'}{split}"
     if isinstance(mechanism, (HierarchicalSums, SignedTree)):
         return f"{mechanism.name} of {mechanism.levels} levels of radix {mechanism.radix}{_baseline(mechanism)}"
+    if isinstance(mechanism, LevelledSums):
+        widths = ", ".join(f"{float(factor):g}" for factor in mechanism.factors)
+        return f"{mechanism.name} of {len(mechanism.levels)} levels, noise {widths} times as wide{_baseline(mechanism)}"
     if isinstance(mechanism, SlidingRoot):
         return f"{mechanism.name} of {mechanism.steps} periods"
     return mechanism.name + _baseline(mechanism)

@@ -16,7 +16,6 @@ from fractions import Fraction
 
 from dbext.errors import BadArgument, InternalError, UnboundedLoss
 from dbext.mechanisms.encoded import is_encoded
-from dbext.mechanisms.error import half_width_95
 from dbext.mechanisms.joint_bounds import joint_bounds
 from dbext.mechanisms.protocol import Mechanism
 from dbext.mechanisms.spread import spread
@@ -28,11 +27,12 @@ from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import COUNT, Measure, Values
-from dbext.privacy.noise import Noise
+from dbext.privacy.noise import Noise, scaled
 from dbext.query.admissible import options
 from dbext.query.calendar import Tick
 from dbext.query.declaration import Declaration
 from dbext.query.exact_error import largest_noise_within
+from dbext.query.levels import levelled, with_levels, with_period
 from dbext.query.plan import Plan
 from dbext.query.shape import Request, Shape, shape_of
 
@@ -87,7 +87,8 @@ def candidates(
     declaration: Declaration, request: Request, tick: Tick, types: Sequence[EntryType], delta: Decimal, values: Values = COUNT
 ) -> tuple[Candidate, ...]:
     """Every way to publish one statistic, to which an entry adds such values, calibrated; exactly one is chosen. Spends nothing."""
-    shape = replace(shape_of(declaration, request, tick), values=values)
+    request = with_period(request)
+    shape = with_levels(replace(shape_of(declaration, request, tick), values=values), request, tick)
     return _ranked(_calibrated(shape, request, types, delta, grouped=declaration.grouped), request)
 
 
@@ -117,7 +118,7 @@ def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delt
     calibrate = _for_epsilon if request.max_error is None else _for_error
     plans = (
         calibrate(_blank(shape, mechanism, grouped=grouped, pure=delta == 0), kind, request, types, delta)
-        for mechanism, kinds in options(shape, pure=delta == 0)
+        for mechanism, kinds in (levelled(shape, types, pure=delta == 0) if shape.levels else options(shape, pure=delta == 0))
         for kind in kinds
     )
     return [found for found in plans if found is not None]
@@ -135,7 +136,8 @@ def _for_epsilon(blank: Plan, kind: type[Noise], request: Request, types: Sequen
     if target < 1:
         raise BadArgument("epsilon is too small to be counted", hint="Ask for more than 0.000001.")
     joint = _joint(blank, types)
-    noise = noise_for(blank.mechanism.patterns(), blank.measure, blank.grouped, types, target, blank.pure, kind, joint=joint, values=blank.values)
+    what = (blank.mechanism.patterns(), blank.measure, blank.grouped, types, target, blank.pure, kind)
+    noise = noise_for(*what, joint=joint, values=blank.values, factors=blank.pattern_factors)
     finished = _with_noise(blank, noise, types, joint)
     if max(finished.lifetime.values(), default=0) > target:
         raise InternalError("a calibrated plan costs more than it was allowed")
@@ -146,6 +148,8 @@ def _for_error(blank: Plan, kind: type[Noise], request: Request, types: Sequence
     """The most noise whose widest interval stays within max_error, and what it costs; None if that is out of all proportion."""
     if request.max_error <= 0:
         raise BadArgument("max_error must be greater than 0")
+    if request.levels:
+        raise BadArgument("max_error is not for releases with levels", hint="Give epsilon; dp_plan_release shows the errors.")
     widest = blank.coefficients(spread(blank.mechanism).period)
     noise = largest_noise_within(request.max_error, kind, widest, blank.tail(1))
     if noise is None:
@@ -163,7 +167,10 @@ def _joint(blank: Plan, types: Sequence[EntryType]) -> tuple[JointBound, ...] | 
 
 
 def _with_noise(blank: Plan, noise: Noise, types: Sequence[EntryType], joint: tuple[JointBound, ...] | None) -> Plan:
-    charges = tuple(Charge(pattern, noise, blank.measure, blank.grouped, None, joint, blank.values) for pattern in blank.mechanism.patterns())
+    charges = tuple(
+        Charge(pattern, scaled(noise, factor), blank.measure, blank.grouped, None, joint, blank.values)
+        for pattern, factor in zip(blank.mechanism.patterns(), blank.pattern_factors, strict=True)
+    )
     return replace(blank, noise=noise, charges=charges, lifetime=worst_case_loss(charges, types, blank.pure))
 
 
@@ -193,7 +200,7 @@ def _ranked(plans: list[Plan], request: Request) -> tuple[Candidate, ...]:
 
 def _measured(found: Plan) -> Candidate:
     squares, variance = spread(found.mechanism), found.noise.variance
-    widest = half_width_95(found.noise, found.coefficients(squares.period))
+    widest = found.half_width_95(squares.period)
     return Candidate(found, math.sqrt(variance * squares.mean), math.sqrt(variance * squares.worst), widest)
 
 
@@ -210,10 +217,10 @@ def _reason(one: Candidate, best: Candidate, request: Request) -> str:
     if one is best:
         return "smallest error at this epsilon" if request.max_error is None else "smallest epsilon for this error"
     if request.max_error is None:
-        return _times(one.mean_std_error / best.mean_std_error, "error")
+        return _times(one.mean_std_error / best.mean_std_error if best.mean_std_error else math.nan, "error")
     return _times(float(one.plan.epsilon / best.plan.epsilon), "epsilon")
 
 
 def _times(ratio: float, what: str) -> str:
-    shown = f"{ratio:.2f}"
+    shown = f"{ratio:.2f}" if math.isfinite(ratio) else "1.00"
     return "as good as the best" if shown == "1.00" else f"{shown} times the {what} of the best"

@@ -27,6 +27,7 @@ class Request:
     `start_tick` is the boundary at which the release begins, by default the present one; `first_tick` the tick that holds the baseline.
     `aligned` is False when the user chose the start. With `max_error`, the smallest epsilon is taken whose widest 95% interval reaches
     no further than that to either side; `epsilon` then is the most it may cost. `band` is pointwise (the default) or simultaneous.
+    `levels` are the lengths of a hierarchy's blocks, `ranges` those of the ranges that matter most.
     """
 
     start_tick: int
@@ -38,6 +39,8 @@ class Request:
     aligned: bool = True
     first_tick: int | None = None
     band: str | None = None
+    levels: tuple[Span, ...] = ()
+    ranges: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Shape:
 
     `kind` is disjoint, sliding, running_total or once. `width` is set for the first two, `start` and `end` for the last;
     `baseline` says that a running total begins with everything before its first period. `horizon` None is endless. `values` is what an
-    entry adds.
+    entry adds. Of a hierarchy, `levels` holds the blocks, `ranges` the ranges that matter and `steps` the window, both in periods.
     """
 
     kind: str
@@ -61,6 +64,9 @@ class Shape:
     notes: tuple[str, ...] = ()
     values: Values = COUNT
     band: str = "pointwise"
+    levels: tuple[Grid, ...] = ()
+    ranges: tuple[int, ...] = ()
+    steps: int | None = None
 
 
 def shape_of(declaration: Declaration, request: Request, tick: Tick) -> Shape:

@@ -56,6 +56,8 @@ def draft(
     horizon: int | None,
     max_error: str | None,
     band: str | None = None,
+    levels: list[dict[str, int] | None] | None = None,
+    ranges: list[dict[str, int] | None] | None = None,
 ) -> Draft:
     """Compile a declaration and bind it; refuses whatever the caller may not read."""
     if declaration is None:
@@ -69,7 +71,7 @@ def draft(
     check_literals(session, table, bound.predicate)
     request = Request(
         start_tick=_start(session, table, start),
-        every=None if every is None else _span(every),
+        every=None if every is None else _span("every", every),
         measure=measure,
         epsilon=None if epsilon is None and max_error is not None else Fraction(epsilon_from(epsilon, EXAMPLE)),
         horizon=horizon,
@@ -77,6 +79,8 @@ def draft(
         aligned=start is None,
         first_tick=table.first_tick,
         band=band,
+        levels=_spans("levels", levels),
+        ranges=_spans("ranges", ranges),
     )
     return Draft(table, tuple(columns), bound, group_source(bound, groups) if bound.grouped or groups is not None else None, request)
 
@@ -94,10 +98,18 @@ def _require_rights(session: Session, table: TrackedTable, declaration: Declarat
     rights.require_asking(session, table.table_id, table.shown_name, used)
 
 
-def _span(parts: dict[str, int]) -> Span:
+def _span(name: str, parts: dict[str, int]) -> Span:
     if any(value < 0 for value in parts.values()):
-        raise BadArgument("every must be positive")
+        raise BadArgument(f"{name} must be positive")
     return Span(**parts)
+
+
+def _spans(name: str, given: list[dict[str, int] | None] | None) -> tuple[Span, ...]:
+    if given is None:
+        return ()
+    if not given or None in given:
+        raise BadArgument(f"{name} must be a list of intervals", hint=f"Write it like {name} => '{{1 day, 7 days, 28 days}}'.")
+    return tuple(_span(name, parts) for parts in given)
 
 
 def _start(session: Session, table: TrackedTable, start: str | None) -> int:

@@ -15,6 +15,7 @@ from dbext.mechanisms.encoding import encode_rows, leaf_counts, noisy_table, wei
 from dbext.mechanisms.protocol import Node
 from dbext.mechanisms.ranges import Weights
 from dbext.mechanisms.sampling import draw
+from dbext.privacy.noise import Noise
 from dbext.query.plan import Plan
 
 Answers = list[list[int]] | list[list[float]]
@@ -39,14 +40,30 @@ def draw_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> No
     """Draw and store what successive periods draw; exact tick sums must be there. The only place where a release draws."""
     numbers, exact = exact_nodes(session, noising, periods)
     if numbers:
-        values = [value for node in exact for value in node]
-        noisy = [value + noise for value, noise in zip(values, draw(noising.plan.noise, len(values)), strict=True)]
+        noises = _drawn(noising, numbers)
+        noisy = [
+            value + noise
+            for number, values in zip(numbers, exact, strict=True)
+            for value, noise in zip(values, noises[number], strict=True)
+        ]
         nodes.store(session, noising.release_id, numbers, noisy, noising.cells)
 
 
 def exact_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[list[int], list[Cells]]:
     """Return what periods draw before it is noised: numbers and whole numbers, cell by cell."""
     return (_nodes if noising.plan.whole_numbers else _rows)(session, noising, periods)
+
+
+def _drawn(noising: Noising, numbers: Sequence[int]) -> dict[int, list[int]]:
+    """Return fresh noise for every cell of every node, drawn together where it is of the same width."""
+    alike: dict[Noise, list[int]] = {}
+    for number in numbers:
+        alike.setdefault(noising.plan.node_noise(number), []).append(number)
+    drawn = {}
+    for noise, members in alike.items():
+        values = draw(noise, len(members) * noising.cells)
+        drawn |= {number: values[place * noising.cells : (place + 1) * noising.cells] for place, number in enumerate(members)}
+    return drawn
 
 
 def _nodes(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[list[int], list[Cells]]:

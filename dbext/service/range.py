@@ -10,7 +10,7 @@ from dbext.database.catalog import TrackedTable
 from dbext.database.releases import Release
 from dbext.database.session import Session
 from dbext.errors import BadArgument, NotSupported, UnknownObject, WindowNotSealed
-from dbext.mechanisms.error import answer_variance, half_width_95
+from dbext.mechanisms.error import half_width, variance_of
 from dbext.mechanisms.ranges import Weights, combination, range_boundaries
 from dbext.privacy.measure import Measure
 from dbext.query.plan import Plan, plan_from_json
@@ -104,8 +104,8 @@ def _require_boundary(session: Session, table: TrackedTable, plan: Plan, publish
 def _rows(
     session: Session, release: Release, plan: Plan, weights: Weights, values: list[float], start: int | None, end: int
 ) -> list[dict[str, Any]]:
-    coefficients = [weight for _, weight in weights]
-    deviation, half_width = math.sqrt(answer_variance(plan.noise, coefficients)), half_width_95(plan.noise, coefficients)
+    draws = plan.draws(weights)
+    deviation, reach = math.sqrt(variance_of(draws)), half_width(draws)
     first, last = moments.ends(session, release.table_id, start, end)
     status = "capture_gap" if releases.is_gapped(session, release.table_id, start, end) else "ok"
     return [
@@ -113,8 +113,8 @@ def _rows(
             "group_key": key,
             "value": value,
             "std_error": deviation,
-            "lower_95": value - half_width,
-            "upper_95": value + half_width,
+            "lower_95": value - reach,
+            "upper_95": value + reach,
             "range_start": first,
             "range_end": last,
             "nodes": len(weights),

@@ -80,6 +80,14 @@ SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION dbext_private.span(interval) IS 'The three parts of an interval, as Python takes them.';
 
+CREATE FUNCTION dbext_private.spans(durations interval[]) RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(jsonb_agg(dbext_private.span(d.duration) ORDER BY d.place), '[]')
+    FROM unnest(durations) WITH ORDINALITY AS d(duration, place)
+$$;
+COMMENT ON FUNCTION dbext_private.spans(interval[]) IS 'The parts of each of several intervals, as Python takes them.';
+
 CREATE FUNCTION dbext_private.canonical_literal(literal text, literal_type regtype, zone text) RETURNS text
 LANGUAGE plpgsql STABLE STRICT
 SET search_path = pg_catalog, pg_temp

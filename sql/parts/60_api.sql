@@ -66,39 +66,40 @@ COMMENT ON FUNCTION dp_set_budget(regclass, numeric, numeric, text) IS
 
 CREATE FUNCTION dbext_private.release_arguments(
     name text, declaration text, every interval, measure text, epsilon numeric, groups text, start text, horizon integer, max_error numeric,
-    band text
+    band text, levels interval[], ranges interval[]
 ) RETURNS jsonb
 LANGUAGE sql STABLE
 RETURN pg_catalog.jsonb_build_object(
     'name', name, 'declaration', declaration, 'every', dbext_private.span(every), 'measure', measure, 'epsilon', epsilon::text,
-    'groups', groups, 'start', start, 'horizon', horizon, 'max_error', max_error::text, 'band', band);
-COMMENT ON FUNCTION dbext_private.release_arguments(text, text, interval, text, numeric, text, text, integer, numeric, text) IS
+    'groups', groups, 'start', start, 'horizon', horizon, 'max_error', max_error::text, 'band', band,
+    'levels', dbext_private.spans(levels), 'ranges', dbext_private.spans(ranges));
+COMMENT ON FUNCTION dbext_private.release_arguments IS
     'The arguments of a declaration, as Python takes them.';
 
 CREATE FUNCTION dp_create_release(
     name text, declaration text, every interval DEFAULT NULL, measure text DEFAULT NULL, epsilon numeric DEFAULT NULL,
     groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL,
-    band text DEFAULT NULL
+    band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL
 ) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN dbext_private.call('create_release', dbext_private.release_arguments(
-        name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band)) #>> '{}';
+        name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges)) #>> '{}';
 END $$;
-COMMENT ON FUNCTION dp_create_release(text, text, interval, text, numeric, text, text, integer, numeric, text) IS
+COMMENT ON FUNCTION dp_create_release IS
     'Declare a release: plans it, reserves its lifetime loss and creates its table in schema dp_release. start is read in the table''s time zone.';
 
 CREATE FUNCTION dp_plan_release(
     name text, declaration text, every interval DEFAULT NULL, measure text DEFAULT NULL, epsilon numeric DEFAULT NULL,
     groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL,
-    band text DEFAULT NULL
+    band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL
 ) RETURNS SETOF dbext.candidate
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext.candidate, dbext_private.call('plan_release',
-        dbext_private.release_arguments(name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band)));
+        dbext_private.release_arguments(name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges)));
 END $$;
-COMMENT ON FUNCTION dp_plan_release(text, text, interval, text, numeric, text, text, integer, numeric, text) IS
+COMMENT ON FUNCTION dp_plan_release IS
     'What dp_create_release with the same arguments would choose from, with predicted errors and prices. Spends nothing, reads no data.';
 
 CREATE FUNCTION dp_explain_release(name text) RETURNS SETOF dbext.candidate

@@ -66,8 +66,8 @@ GRANT EXECUTE ON FUNCTION
 
 -- Analysts: declare, explain, drop and ask. Each call also checks the caller's rights to the table.
 GRANT EXECUTE ON FUNCTION
-    dp_create_release(text, text, interval, text, numeric, text, text, integer, numeric, text),
-    dp_plan_release(text, text, interval, text, numeric, text, text, integer, numeric, text),
+    dp_create_release,
+    dp_plan_release,
     dp_explain_release(text),
     dp_drop_release(text),
     dp_window_count(regclass, text, text, text, text, numeric),
