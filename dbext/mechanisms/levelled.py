@@ -131,7 +131,7 @@ class LevelledSums:
 
 
 def ranges_that_matter(mechanism: LevelledSums, positions: int = 48) -> list[tuple[int, int]]:
-    """Return (first, last) periods, the first exclusive, of windows or declared ranges at positions spread evenly over what is published."""
+    """Return (first, last) periods, the first exclusive, of windows or declared ranges at positions spread over what is published."""
     longest = mechanism.levels[-1]
     until = mechanism.count or 3 * max(mechanism.grid.last_end(longest.end(2)), *mechanism.ranges, 1)
     if not mechanism.ranges:

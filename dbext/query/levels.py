@@ -108,7 +108,9 @@ def _require_order(spans: Sequence[Span], levels: Sequence[Grid], shape: Shape) 
         if above.end(1) - above.end(0) <= below.end(1) - below.end(0):
             raise BadArgument(f"levels must grow, but {longer.text} comes after {shorter.text}")
     if shape.horizon is not None and levels[-1].end(1) > shape.grid.end(shape.horizon):
-        raise BadArgument(f"no block of {spans[-1].text} is over before the horizon", hint="Leave that level out, or give a longer horizon.")
+        raise BadArgument(
+            f"no block of {spans[-1].text} is over before the horizon", hint="Leave that level out, or give a longer horizon."
+        )
 
 
 def _periods(span: Span, grid: Grid, tick: Tick) -> int:

@@ -57,7 +57,13 @@ def _uncovered(plan: Plan, last: int, charges: Sequence[Charge]) -> list[str]:
     covered = Counter(one for charge in charges for one in charge.pattern.filters())
     drawn = Counter((node.start, node.end) for node in _ranges(plan, last))
     wrong = ["a time range was noised that was not charged"] if drawn - covered else []
-    return wrong + ([] if {charge.noise for charge in charges} == {plan.noise} else ["other noise was charged than is drawn"])
+    return wrong + ([] if _same_noise(plan, last, charges) else ["other noise was charged than is drawn"])
+
+
+def _same_noise(plan: Plan, last: int, charges: Sequence[Charge]) -> bool:
+    """Whether what is drawn has the noises charged; a level of which no block is over yet is charged for nothing."""
+    charged = {charge.noise for charge in charges if any(True for _ in charge.pattern.filters())}
+    return charged == {plan.node_noise(node.number) for node in _ranges(plan, last)}
 
 
 def _ranges(plan: Plan, last: int) -> list[Node]:
@@ -149,8 +155,16 @@ def _leaves(one: Audited) -> list[Node]:
 def _of_release(one: Audited, ticks: Sequence[int]) -> Noised:
     plan = one.due.plan
     last = one.release.next_period - 1
-    columns = _held(_ranges(plan, last), ticks) if plan.whole_numbers else _encoded(plan, last, ticks)
+    columns = _held(_ranges(plan, last), ticks) / _widths(plan, last) if plan.whole_numbers else _encoded(plan, last, ticks)
     return Noised(columns, plan.noise, plan.measure, plan.grouped, plan.values.magnitude)
+
+
+def _widths(plan: Plan, last: int) -> np.ndarray:
+    """Return how wide the noise of each drawn node is beside the plan's: what it is divided by, an effect is too."""
+    import numpy as np
+
+    factor = getattr(plan.mechanism, "factor", lambda _: 1)
+    return np.array([float(factor(node.number)) for node in _ranges(plan, last)])
 
 
 def _held(ranges: Sequence[Node], ticks: Sequence[int]) -> np.ndarray:

@@ -15,6 +15,7 @@ from dbext.database.releases import Release
 from dbext.database.session import DatabaseError, Session
 from dbext.errors import NotSupported
 from dbext.privacy import noise_tests
+from dbext.privacy.noise import Noise
 from dbext.query.declaration import declaration_from_json
 from dbext.service.audit_finding import FAILED, PASSED, TRANSCRIPT, WARNING, Finding, judged
 from dbext.service.declare import sum_from
@@ -62,12 +63,16 @@ def findings(session: Session, one: Audited) -> Iterator[Finding]:
     stored = audit.stored_nodes(session, one.release.release_id)
     numbers, exact = exact_nodes(session, one.due.noising, one.drawn) if one.drawn else ([], [])
     yield _drawn_once(session, one, numbers, stored)
-    whole = [(stored[number], sums) for number, sums in zip(numbers, exact, strict=True) if len(stored.get(number, ())) == len(sums)]
-    noise = [[noisy - true for noisy, true in zip(*pair, strict=True)] for pair in whole]
-    if noise:
+    noises: dict[Noise, list[list[int]]] = {}
+    for number, sums in zip(numbers, exact, strict=True):
+        if len(stored.get(number, ())) == len(sums):
+            noise = [noisy - true for noisy, true in zip(stored[number], sums, strict=True)]
+            noises.setdefault(one.due.plan.node_noise(number), []).append(noise)
+    for place, (law, drawn) in enumerate(noises.items(), 1):
         import numpy as np
 
-        yield from _noise(one, np.array(noise, dtype=float))
+        name = one.release.name if len(noises) == 1 else f"{one.release.name}, noise {place} of {len(noises)}"
+        yield from _noise(name, law, np.array(drawn, dtype=float))
 
 
 def _published(session: Session, one: Audited) -> Finding:
@@ -147,9 +152,8 @@ def _drawn_once(session: Session, one: Audited, numbers: list[int], stored: dict
     return judged(TRANSCRIPT, "nodes drawn once", one.release.name, wrong, said, float(len(wrong)))
 
 
-def _noise(one: Audited, draws: np.ndarray) -> Iterator[Finding]:
+def _noise(name: str, law: Noise, draws: np.ndarray) -> Iterator[Finding]:
     """Test the stored noise: independent draws of the law it was calibrated to."""
-    law = one.due.plan.noise
     tests = [
         ("noise variance", noise_tests.spread(law, draws), "the ratio of its variance to that of its calibration"),
         ("noise signs", noise_tests.signs(draws), "its sum in units of its length"),
@@ -161,4 +165,4 @@ def _noise(one: Audited, draws: np.ndarray) -> Iterator[Finding]:
         failed = evidence.log_chance < math.log(LEVEL)
         chance = f"honest noise is this far off with a chance of at most {math.exp(evidence.log_chance):.2g}"
         detail = f"{what}, over {draws.size:,} draws; {chance}"
-        yield Finding(TRANSCRIPT, check, one.release.name, FAILED if failed else PASSED, detail, evidence.figure, evidence.expected)
+        yield Finding(TRANSCRIPT, check, name, FAILED if failed else PASSED, detail, evidence.figure, evidence.expected)

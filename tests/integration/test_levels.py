@@ -96,7 +96,7 @@ def test_each_level_is_drawn_with_its_own_noise_once(loud):
         drawn = [float(value) for number, noisy in stored if number % 2 == level for value in noisy]
         assert len(drawn) >= 2000
         assert statistics.pvariance(drawn) == pytest.approx(2 * scale[level] ** 2, rel=0.15)
-    assert len({number for number, _ in stored}) == len(stored) == 57 + 8
+    assert len({number for number, _ in stored}) == len(stored) == 57 + 7
 
 
 def test_catching_up_equals_publishing_day_by_day(loud):
@@ -124,11 +124,29 @@ def test_what_is_published_is_charged_level_by_level(loud):
     live(loud, 10)
     reserved = loud.database.value("SELECT spent FROM dbext.budget_status")
     loud.session.execute("SELECT dp_drop_release('one')")
-    spent, left = loud.database.fetch("SELECT spent, \"left\" FROM dbext.budget_status")[0]
+    spent, left = loud.database.fetch('SELECT spent, "left" FROM dbext.budget_status')[0]
     assert spent == reserved
     # Two mutations: two days and two blocks of four days are over, none of sixteen.
     assert float(spent) == pytest.approx(2 / 3, abs=1e-5)
     assert float(left) == pytest.approx(1 / 3, abs=1e-5)
+
+
+def audited(cases):
+    cases.session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    found = cases.database.fetch('SELECT a."check", a.subject, a.verdict, a.detail FROM dp_audit() AS a')
+    cases.session.execute("COMMIT")
+    return found
+
+
+def test_an_audit_finds_every_level_as_it_should_be(loud):
+    loud.declare("one", DAILY, levels="{1 day, 3 days, 1 month}", ranges="{9 days}", epsilon=2)
+    loud.declare("now", "SELECT count(*) FROM cases", levels="{1 day, 4 days, 16 days}", horizon=90, epsilon=2)
+    live(loud, 40)
+    found = audited(loud)
+    assert [row for row in found if row[2] == "failed"] == []
+    assert sum(check == "noise variance" for check, *_ in found) >= 4
+    loud.session.execute("UPDATE dbext_private.node SET noisy = ARRAY[noisy[1] + 100000] WHERE node_no % 3 = 1")
+    assert ("noise variance", "failed") in {(check, verdict) for check, _, verdict, _ in audited(loud)}
 
 
 @pytest.mark.parametrize(

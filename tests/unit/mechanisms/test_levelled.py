@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import pytest
 
@@ -59,14 +59,17 @@ def test_every_answer_is_a_cover_of_its_window_by_nodes_drawn_before(mechanism):
         blocks = sorted((known[number] for number, _ in mechanism.answer(period)), key=lambda node: node.end)
         start, end = mechanism.window(period)
         assert (blocks[0].start, blocks[-1].end) == (start, end)
-        assert all(before.end == after.start for before, after in zip(blocks, blocks[1:], strict=False))
+        assert all(before.end == after.start for before, after in pairwise(blocks))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 def test_charges_hold_exactly_what_is_drawn(mechanism):
     drawn = [(node.start, node.end) for period in range(1, 80) for node in mechanism.nodes(period)]
     last = mechanism.grid.end(79)
-    for patterns in (mechanism.patterns(), replace(mechanism, factors=tuple(Fraction(n + 1) for n in range(len(mechanism.factors)))).patterns()):
+    for patterns in (
+        mechanism.patterns(),
+        replace(mechanism, factors=tuple(Fraction(n + 1) for n in range(len(mechanism.factors)))).patterns(),
+    ):
         spent = [one for pattern in patterns for one in pattern.through(79).filters()]
         assert sorted(spent, key=str) == sorted(drawn, key=str)
         lifetime = [one for pattern in patterns for one in pattern.filters(None, last) if one[1] <= last]
@@ -172,7 +175,15 @@ def test_the_loss_is_that_of_enumeration_under_every_constraint(lengths, factors
 def test_no_entry_loses_more_than_is_stated(measure, factors):
     mechanism = levelled(1, 2, count=4, factors=factors, grid=RegularGrid(0, 1))
     nodes = [node for period in range(1, 5) for node in mechanism.nodes(period)]
-    for constraint in (Constraint(1), Constraint(2), Constraint(3), Constraint(4), Constraint(None, 1), Constraint(None, 2), Constraint(3, 1)):
+    for constraint in (
+        Constraint(1),
+        Constraint(2),
+        Constraint(3),
+        Constraint(4),
+        Constraint(None, 1),
+        Constraint(None, 2),
+        Constraint(3, 1),
+    ):
         worst = 0.0
         for path in paths(0, 5, constraint, 1):
             worst = max(worst, sum(norms(path, measure, [(n.start, n.end)])[0] / float(mechanism.factor(n.number)) for n in nodes))
