@@ -56,6 +56,7 @@ CREATE TABLE dbext_private.tracked_table (
     tracked               boolean NOT NULL DEFAULT true,
     sealed_unconstrained  boolean NOT NULL DEFAULT false,
     tracked_at            timestamptz NOT NULL,
+    row_triggers          boolean NOT NULL DEFAULT false,
     schema_facts          text
 );
 CREATE INDEX tracked_table_name ON dbext_private.tracked_table (schema_name, table_name);
@@ -64,9 +65,21 @@ COMMENT ON COLUMN dbext_private.tracked_table.relation IS
     'The table, by its OID; 0: dropped. Only in a restored database names decide, until dp_confirm_upgrade stores its OIDs';
 COMMENT ON COLUMN dbext_private.tracked_table.tick_size IS 'Days, months or (kind fixed) microseconds in one tick';
 COMMENT ON COLUMN dbext_private.tracked_table.first_tick IS 'Tick that holds the baseline';
+COMMENT ON COLUMN dbext_private.tracked_table.row_triggers IS 'Captured row by row: logical replication fires no other triggers';
 COMMENT ON COLUMN dbext_private.tracked_table.schema_facts IS 'Hash of what the catalogs said when the schema was last followed';
 COMMENT ON COLUMN dbext_private.tracked_table.sealed_unconstrained IS
     'Entries were admitted before any constraint existed: the accountant counts an unconstrained type';
+
+CREATE TABLE dbext_private.tracked_partition (
+    table_id    integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
+    relation    oid NOT NULL,
+    schema_name text NOT NULL,
+    table_name  text NOT NULL,
+    detached    boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (table_id, relation)
+);
+COMMENT ON TABLE dbext_private.tracked_partition IS 'Partitions of all levels under tracked tables, as last seen: what left the tree is known by them.';
+COMMENT ON COLUMN dbext_private.tracked_partition.detached IS 'Left the tree unseen, perhaps with capture triggers, which record nothing there';
 
 CREATE TABLE dbext_private.tracked_column (
     table_id         integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
@@ -282,7 +295,7 @@ DO $$
 DECLARE
     relation text;
 BEGIN
-    FOREACH relation IN ARRAY ARRAY['cluster_identity', 'budget', 'tracked_table', 'tracked_column', 'entry_type', 'seal_head', 'seal',
+    FOREACH relation IN ARRAY ARRAY['cluster_identity', 'budget', 'tracked_table', 'tracked_partition', 'tracked_column', 'entry_type', 'seal_head', 'seal',
         'schema_event', 'public_column', 'release', 'release_key', 'tick_sum', 'node', 'ledger', 'question', 'table_grant', 'allowance'] LOOP
         PERFORM pg_catalog.pg_extension_config_dump(('dbext_private.' || relation)::pg_catalog.regclass, '');
     END LOOP;

@@ -48,27 +48,59 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.refuse(text, text, text) IS 'Raises a refusal (by default DP003, not supported).';
 
-CREATE FUNCTION dbext_private.why_untrackable(relation oid) RETURNS text
+CREATE FUNCTION dbext_private.partition_tree(root oid) RETURNS TABLE (relation oid, kind "char")
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- From pg_inherits, which also has partitions that DETACH ... CONCURRENTLY has not let go of yet.
+    RETURN QUERY WITH RECURSIVE tree (relation, kind) AS (
+        SELECT c.oid, c.relkind FROM pg_class AS c WHERE c.oid = root
+        UNION ALL
+        SELECT c.oid, c.relkind FROM tree AS t JOIN pg_inherits AS i ON i.inhparent = t.relation AND t.kind = 'p' JOIN pg_class AS c ON c.oid = i.inhrelid
+    )
+    SELECT t.relation, t.kind FROM tree AS t;
+END $$;
+COMMENT ON FUNCTION dbext_private.partition_tree(oid) IS 'A table and, if it is partitioned, its partitions of all levels.';
+
+CREATE FUNCTION dbext_private.fed_by_subscription(relation oid) RETURNS boolean
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE
-        WHEN c.relkind IN ('v', 'm') THEN 'it is a view'
-        WHEN c.relkind = 'f' THEN 'it is a foreign table'
-        WHEN c.relkind = 'p' THEN 'it is partitioned'
-        WHEN c.relkind <> 'r' THEN 'it is not a table'
-        WHEN c.relispartition THEN 'it is a partition'
-        WHEN c.relpersistence = 'u' THEN 'it is unlogged, so a crash could empty it unseen'
-        WHEN c.relpersistence <> 'p' THEN 'it is temporary'
-        WHEN EXISTS (SELECT FROM pg_inherits AS i WHERE c.oid IN (i.inhrelid, i.inhparent)) THEN 'it is part of an inheritance tree'
-        WHEN c.relnamespace IN (SELECT n.oid FROM pg_namespace AS n
-            WHERE n.nspname ~ '^pg_' OR n.nspname IN ('information_schema', 'dbext', 'dbext_private', 'dp_release')) THEN 'it is a system table'
-        WHEN EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
-            THEN 'it belongs to an extension'
-        WHEN EXISTS (SELECT FROM pg_subscription_rel AS s WHERE s.srrelid = c.oid)
-            THEN 'it is fed by logical replication, which fires no statement triggers'
-    END
-    FROM pg_class AS c WHERE c.oid = relation
+    SELECT EXISTS (SELECT FROM pg_subscription_rel AS s JOIN dbext_private.partition_tree(fed_by_subscription.relation) AS t ON t.relation = s.srrelid)
 $$;
-COMMENT ON FUNCTION dbext_private.why_untrackable(oid) IS 'Why a relation cannot be tracked, or NULL.';
+COMMENT ON FUNCTION dbext_private.fed_by_subscription(oid) IS 'Whether logical replication writes to a table or a partition of it.';
+
+CREATE FUNCTION dbext_private.untrackable(relation oid) RETURNS TABLE (reason text, instead text)
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT r.reason, r.instead FROM pg_class AS c CROSS JOIN LATERAL (VALUES
+        (c.relkind IN ('v', 'm'), 'it is a view', 'Track the tables that it is made from.'),
+        (c.relkind = 'f', 'it is a foreign table', 'Track it where its rows are, or track a local copy.'),
+        (c.relkind NOT IN ('r', 'p'), 'it is not a table', 'Only ordinary and partitioned tables are tracked.'),
+        (c.relispartition, 'it is a partition', 'Track the partitioned table that it belongs to.'),
+        (c.relpersistence = 'u', 'it is unlogged, so a crash could empty it unseen', 'ALTER TABLE ... SET LOGGED first.'),
+        (c.relpersistence = 't', 'it is temporary', 'Track a permanent table.'),
+        (c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = c.oid),
+            'it is part of an inheritance tree', 'ALTER TABLE ... NO INHERIT first, or use declarative partitioning and track the partitioned table.'),
+        (c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhparent = c.oid),
+            'it is part of an inheritance tree: tables inherit from it', 'Make them partitions of a partitioned table and track that, or let them no longer inherit.'),
+        (c.relnamespace IN (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname ~ '^pg_' OR n.nspname IN ('information_schema', 'dbext', 'dbext_private', 'dp_release')),
+            'it is a system table', 'Track tables of your own.'),
+        (EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'),
+            'it belongs to an extension', 'Track a table of your own, to which a trigger copies its rows.'),
+        (EXISTS (SELECT FROM dbext_private.partition_tree(c.oid) AS t WHERE t.kind = 'f'),
+            'a partition of it is a foreign table', 'Detach that partition, or make it an ordinary table.'),
+        (EXISTS (SELECT FROM dbext_private.partition_tree(c.oid) AS t JOIN pg_class AS p ON p.oid = t.relation WHERE p.relpersistence = 'u'),
+            'a partition of it is unlogged, so a crash could empty it unseen', 'ALTER TABLE ... SET LOGGED on that partition first.')
+    ) AS r (holds, reason, instead) WHERE c.oid = untrackable.relation AND r.holds LIMIT 1;
+END $$;
+COMMENT ON FUNCTION dbext_private.untrackable(oid) IS 'Why a relation cannot be tracked, and what to do instead; no row if it can.';
+
+CREATE FUNCTION dbext_private.partition_columns(root oid) RETURNS smallint[]
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN ARRAY(SELECT DISTINCT own.attnum FROM dbext_private.partition_tree(root) AS t JOIN pg_partitioned_table AS p ON p.partrelid = t.relation
+        JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = ANY (p.partattrs::smallint[])
+        JOIN pg_attribute AS own ON own.attrelid = root AND own.attname = a.attname AND NOT own.attisdropped);
+END $$;
+COMMENT ON FUNCTION dbext_private.partition_columns(oid) IS 'Attribute numbers of the columns by which a table is partitioned, on all levels.';
 
 CREATE FUNCTION dbext_private.unit_index(relation oid, unit smallint[]) RETURNS oid
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -78,7 +110,8 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
         WHERE k.place <= i.indnkeyatts) AS keys
     WHERE i.indrelid = relation AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indisready AND i.indislive
         AND i.indpred IS NULL AND i.indexprs IS NULL AND m.amname = 'btree'
-        AND keys.columns = (SELECT array_agg(number ORDER BY number) FROM unnest(unit) AS number)
+        -- A unique key of a partitioned table must hold the columns it is partitioned by; the unit need not.
+        AND keys.columns @> unit AND unit <> '{}' AND unit || dbext_private.partition_columns(relation) @> keys.columns
         AND NOT EXISTS (
             SELECT FROM unnest(i.indkey::smallint[], i.indcollation::oid[], i.indclass::oid[]) AS k (number, collation_id, class_id)
             JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.number
@@ -87,7 +120,7 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
     ORDER BY i.indisprimary DESC, i.indexrelid LIMIT 1
 $$;
 COMMENT ON FUNCTION dbext_private.unit_index(oid, smallint[]) IS
-    'A unique, immediate, complete btree index over exactly these columns, under their own collation and default equality; NULL if none.';
+    'A unique, immediate, complete btree index over these columns (and at most partition columns), under their own collation and default equality; NULL if none.';
 
 CREATE FUNCTION dbext_private.unit_columns(relation oid, unit text[]) RETURNS smallint[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -222,13 +255,13 @@ COMMENT ON FUNCTION dbext_private.refuse_unreachable_types(oid, smallint[]) IS '
 CREATE FUNCTION dbext_private.refuse_untrackable(relation oid) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    reason text := dbext_private.why_untrackable(relation);
+    found record;
 BEGIN
+    SELECT u.reason, u.instead INTO found FROM dbext_private.untrackable(relation) AS u;
     IF relation IS NULL OR NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation) THEN
         PERFORM dbext_private.refuse('there is no such table', NULL, 'DP002');
-    ELSIF reason IS NOT NULL THEN
-        PERFORM dbext_private.refuse(format('%s cannot be tracked: %s', relation::regclass, reason),
-            'Only ordinary tables are tracked, such as one that it is made from, or one that a trigger of yours copies its rows to.');
+    ELSIF found.reason IS NOT NULL THEN
+        PERFORM dbext_private.refuse(format('%s cannot be tracked: %s', relation::regclass, found.reason), found.instead);
     END IF;
 END $$;
 COMMENT ON FUNCTION dbext_private.refuse_untrackable(oid) IS 'Refuses relations whose mutations triggers cannot see in full.';

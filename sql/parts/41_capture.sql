@@ -9,21 +9,32 @@ CREATE FUNCTION dbext_private.capture_name(table_id integer, event text) RETURNS
 LANGUAGE sql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
     SELECT format('dbext_private.capture_%s_%s', event, table_id)
 $$;
-COMMENT ON FUNCTION dbext_private.capture_name(integer, text) IS 'Name of the function that captures an event: insert, update, delete or truncate.';
+COMMENT ON FUNCTION dbext_private.capture_name(integer, text) IS 'Name of the function that captures an event: insert, update, delete, row (any of these) or truncate.';
 
-CREATE FUNCTION dbext_private.confirm_relation(table_id integer, relation oid) RETURNS void
+CREATE FUNCTION dbext_private.confirm_relation(table_id integer, relation oid) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF NOT EXISTS (
+    IF EXISTS (
         SELECT FROM dbext_private.tracked_table AS t JOIN pg_namespace AS n ON n.nspname = t.schema_name
         JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.table_name
-        WHERE t.table_id = confirm_relation.table_id AND c.oid = confirm_relation.relation) THEN
-        PERFORM dbext_private.refuse(format('a capture function of dbext is attached to the wrong table %s', relation::regclass),
-            'Drop that trigger; dp_track makes the right ones.', 'DP099');
+        WHERE t.table_id = confirm_relation.table_id AND c.oid = coalesce(pg_partition_root(confirm_relation.relation), confirm_relation.relation)) THEN
+        RETURN true;
+    ELSIF EXISTS (SELECT FROM dbext_private.tracked_partition AS p WHERE (p.table_id, p.relation) = (confirm_relation.table_id, confirm_relation.relation)) THEN
+        RETURN false;  -- a partition that was detached behind our back: its rows are no longer the table's
     END IF;
+    PERFORM dbext_private.refuse(format('a capture function of dbext is attached to the wrong table %s', relation::regclass),
+        'Drop that trigger; dp_track makes the right ones.', 'DP099');
 END $$;
 COMMENT ON FUNCTION dbext_private.confirm_relation(integer, oid) IS
-    'Called when OIDs differ from those at dp_track (a restored database): names decide whether the trigger sits on its own table.';
+    'Called when OIDs differ from those at dp_track (a restored database, a partition): names decide whether the trigger sits on its own table. False: a detached partition.';
+
+CREATE FUNCTION dbext_private.capture_events(table_id integer) RETURNS text[]
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE WHEN t.row_triggers THEN ARRAY['row', 'truncate'] ELSE ARRAY['insert', 'update', 'delete', 'truncate'] END
+    FROM dbext_private.tracked_table AS t WHERE t.table_id = capture_events.table_id
+$$;
+COMMENT ON FUNCTION dbext_private.capture_events(integer) IS
+    'What a table is captured by: a trigger per kind of statement, or one per row where logical replication applies changes, which fires no others.';
 
 CREATE TYPE dbext_private.column_lists AS (
     keys text, olds text, news text,            -- log columns:  , key_1   , old_2   , new_2
@@ -87,6 +98,14 @@ BEGIN
                 || ' THEN ''D'' ELSE ''U'' END::"char"' || stamp || c.either_keys || c.old_values || c.new_values
                 || E'\n    FROM dbext_old AS o FULL JOIN dbext_new AS n ON ' || c.same_key
                 || E'\n    WHERE ' || c.changed || ' OR ' || c.no_old || ' OR ' || c.no_new;
+        WHEN 'row_insert', 'row_delete' THEN
+            -- One row, as the variables of a row trigger have it. A changed unit is a deletion and an insertion.
+            RETURN CASE event WHEN 'row_insert' THEN target || c.keys || c.news || E')\n        SELECT ''I''' || stamp || c.new_keys || c.new_values
+                ELSE target || c.keys || c.olds || E')\n        SELECT ''D''' || stamp || c.old_keys || c.old_values END
+                || ' FROM (SELECT OLD.*) AS o CROSS JOIN (SELECT NEW.*) AS n WHERE TG_OP <> ''UPDATE'' OR NOT (' || c.same_key || ')';
+        WHEN 'row_update' THEN
+            RETURN target || c.keys || c.olds || c.news || E')\n        SELECT ''U''' || stamp || c.new_keys || c.old_values || c.new_values
+                || ' FROM (SELECT OLD.*) AS o CROSS JOIN (SELECT NEW.*) AS n WHERE ' || c.same_key || ' AND (' || c.changed || ')';
         WHEN 'truncate' THEN
             -- One marker: from its number on every entry is absent. It reads no table, so it needs no snapshot and no isolation level
             -- can make it miss rows; TRUNCATE's ACCESS EXCLUSIVE lock puts it after every earlier record and before every later one.
@@ -95,25 +114,43 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.capture_statement(integer, text) IS 'The INSERT that records one event; moment is a variable of the function around it.';
 
+CREATE FUNCTION dbext_private.capture_rows(table_id integer) RETURNS text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format(E'    IF TG_OP = ''UPDATE'' THEN\n        %s;\n    END IF;\n    IF TG_OP <> ''INSERT'' THEN\n        %s;\n    END IF;\n'
+        '    IF TG_OP <> ''DELETE'' THEN\n        %s;\n    END IF;\n', dbext_private.capture_statement(table_id, 'row_update'),
+        dbext_private.capture_statement(table_id, 'row_delete'), dbext_private.capture_statement(table_id, 'row_insert'))
+$$;
+COMMENT ON FUNCTION dbext_private.capture_rows(integer) IS 'The statements of a row trigger.';
+
 CREATE FUNCTION dbext_private.capture_body(table_id integer, event text) RETURNS text
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     unit_missing text := (dbext_private.capture_columns(table_id)).unit_missing;
+    partitioned boolean;
     body text;
 BEGIN
     -- A column of the user's may be called moment, too: where PL/pgSQL could read a name as either, it is the variable.
-    SELECT format(E'\n#variable_conflict use_variable\nDECLARE\n    moment timestamptz := CASE WHEN coalesce(current_setting(''dbext.now'', true), '''') = '''''
+    SELECT c.relkind = 'p', format(E'\n#variable_conflict use_variable\nDECLARE\n    moment timestamptz := CASE WHEN coalesce(current_setting(''dbext.now'', true), '''') = '''''
         ' THEN clock_timestamp() ELSE dbext_private.effective_now() END;\nBEGIN\n'
-        '    IF TG_RELID <> %s THEN\n        PERFORM dbext_private.confirm_relation(%s, TG_RELID);\n    END IF;\n', t.relation, t.table_id)
-    INTO body FROM dbext_private.tracked_table AS t WHERE t.table_id = capture_body.table_id;
-    IF unit_missing IS NOT NULL AND event IN ('insert', 'update') THEN
-        body := body || format(E'    IF EXISTS (SELECT FROM dbext_new AS n WHERE %s) THEN\n'
-            '        PERFORM dbext_private.refuse(''a tracked table takes no row whose privacy unit is NULL'');\n    END IF;\n', unit_missing);
+        '    IF TG_RELID <> %s%s THEN\n        IF NOT dbext_private.confirm_relation(%s, TG_RELID) THEN\n            RETURN NULL;\n        END IF;\n    END IF;\n',
+        t.relation, CASE WHEN c.relkind = 'p' THEN format(' AND pg_partition_root(TG_RELID) IS DISTINCT FROM %s', t.relation) ELSE '' END, t.table_id)
+    INTO partitioned, body FROM dbext_private.tracked_table AS t LEFT JOIN pg_class AS c ON c.oid = t.relation WHERE t.table_id = capture_body.table_id;
+    IF unit_missing IS NOT NULL AND event IN ('insert', 'update', 'row') THEN
+        body := body || format(E'    IF %sEXISTS (SELECT FROM %s AS n WHERE %s) THEN\n'
+            '        PERFORM dbext_private.refuse(''a tracked table takes no row whose privacy unit is NULL'');\n    END IF;\n',
+            CASE event WHEN 'row' THEN 'TG_OP <> ''DELETE'' AND ' ELSE '' END, CASE event WHEN 'row' THEN '(SELECT NEW.*)' ELSE 'dbext_new' END, unit_missing);
     END IF;
-    IF event = 'update' THEN
-        -- One row takes a cross join; the count is checked before anything is joined.
-        body := body || '    ' || dbext_private.capture_statement(table_id, 'update_one') || E';\n    IF FOUND THEN\n        RETURN NULL;\n    END IF;\n';
-    END IF;
+    CASE
+        WHEN event = 'row' THEN
+            RETURN body || dbext_private.capture_rows(table_id) || E'    RETURN NULL;\nEND ';
+        WHEN event = 'truncate' AND partitioned THEN
+            -- Which entries are in this partition, only its rows can tell: this runs before they are gone.
+            RETURN body || format(E'    PERFORM dbext_private.log_partition(%s, TG_RELID, ''D'', moment);\n    RETURN NULL;\nEND ', table_id);
+        WHEN event = 'update' THEN
+            -- One row takes a cross join; the count is checked before anything is joined.
+            body := body || '    ' || dbext_private.capture_statement(table_id, 'update_one') || E';\n    IF FOUND THEN\n        RETURN NULL;\n    END IF;\n';
+        ELSE
+    END CASE;
     RETURN body || '    ' || dbext_private.capture_statement(table_id, event) || E';\n    RETURN NULL;\nEND ';
 END $$;
 COMMENT ON FUNCTION dbext_private.capture_body(integer, text) IS 'Source text of a capture function.';
@@ -126,7 +163,7 @@ DECLARE
     body text;
     written boolean := false;
 BEGIN
-    FOREACH event IN ARRAY ARRAY['insert', 'update', 'delete', 'truncate'] LOOP
+    FOREACH event IN ARRAY dbext_private.capture_events(table_id) LOOP
         name := dbext_private.capture_name(table_id, event);
         body := CASE WHEN dbext_private.can_capture(table_id) THEN dbext_private.capture_body(table_id, event) ELSE E'\nBEGIN\n    RETURN NULL;\nEND ' END;
         CONTINUE WHEN body = (SELECT p.prosrc FROM pg_proc AS p WHERE p.oid = to_regprocedure(name || '()'));
@@ -138,7 +175,7 @@ BEGIN
     RETURN written;
 END $$;
 COMMENT ON FUNCTION dbext_private.write_capture(integer) IS
-    'Makes the four capture functions of a table fit its columns as they are; says whether any had to change. Without its unit a table is not captured.';
+    'Makes the capture functions of a table fit its columns as they are; says whether any had to change. Without its unit a table is not captured.';
 
 CREATE FUNCTION dbext_private.can_capture(table_id integer) RETURNS boolean
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$

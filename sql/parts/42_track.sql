@@ -14,8 +14,8 @@ COMMENT ON FUNCTION dbext_private.require_table_owner(oid, name) IS 'Refuses rol
 
 CREATE FUNCTION dbext_private.triggers_in_place(table_id integer, relation oid) RETURNS text[]
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce(array_agg(event ORDER BY event) FILTER (WHERE t.tgenabled IN ('O', 'A')), '{}')
-    FROM unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS event
+    SELECT coalesce(array_agg(event ORDER BY event) FILTER (WHERE t.tgenabled = 'A' OR t.tgenabled = 'O' AND event <> 'row'), '{}')
+    FROM unnest(ARRAY['insert', 'update', 'delete', 'row', 'truncate']) AS event
     JOIN pg_trigger AS t ON t.tgrelid = triggers_in_place.relation
         AND t.tgfoid = to_regprocedure(dbext_private.capture_name(triggers_in_place.table_id, event) || '()')
 $$;
@@ -103,8 +103,6 @@ DECLARE
     known dbext_private.tracked_table;
     table_number integer;
     unused boolean := false;
-    role_to_grant text := quote_ident(owner_name);
-    event text;
 BEGIN
     PERFORM dbext_private.require_table_owner(relation, owner_name);
     PERFORM dbext_private.require_lock(relation);
@@ -133,15 +131,25 @@ BEGIN
     ELSE
         table_number := dbext_private.start_tracking(known.table_id, relation, tick, time_zone, unit_numbers, column_numbers);
     END IF;
+    UPDATE dbext_private.tracked_table AS t SET row_triggers = dbext_private.fed_by_subscription(begin_tracking.relation) WHERE t.table_id = table_number;
     PERFORM dbext_private.write_capture(table_number);
-    EXECUTE format('GRANT INSERT ON dbext_private.log_%s TO %s', table_number, role_to_grant);
-    FOREACH event IN ARRAY ARRAY['insert', 'update', 'delete', 'truncate'] LOOP
-        EXECUTE format('GRANT EXECUTE ON FUNCTION %s() TO %s', dbext_private.capture_name(table_number, event), role_to_grant);
-    END LOOP;
+    PERFORM dbext_private.lend_rights(table_number, owner_name);
     RETURN table_number;
 END $$;
 COMMENT ON FUNCTION dbext_private.begin_tracking(oid, interval, text, text[], text[], name) IS
     'Checks the table, prepares its catalog rows, run-time tables and capture functions, and lets its owner write the baseline until finish_tracking.';
+
+CREATE FUNCTION dbext_private.lend_rights(table_id integer, owner_name name) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    event text;
+BEGIN
+    EXECUTE format('GRANT INSERT ON dbext_private.log_%s TO %I', table_id, owner_name);
+    FOREACH event IN ARRAY dbext_private.capture_events(table_id) LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s() TO %I', dbext_private.capture_name(table_id, event), owner_name);
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION dbext_private.lend_rights(integer, name) IS 'Lets the table''s owner record rows and make triggers, until take_back_rights.';
 
 CREATE FUNCTION dbext_private.start_tracking(
     forgotten integer, relation oid, tick interval, time_zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS integer
@@ -181,10 +189,12 @@ LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_tem
     -- TABLESAMPLE, of all rows, because nothing that could run someone's code has it: the schema may be renamed and a view put in its place.
     -- Once something was sealed the rows are ordinary inserts: who came while nothing was recorded did come.
     SELECT format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid%s%s) SELECT %L, $1, pg_current_xact_id()%s%s '
-        'FROM ONLY %I.%I AS n TABLESAMPLE pg_catalog.system (100) WHERE n.tableoid OPERATOR(pg_catalog.=) %s',
-        t.table_id, c.keys, c.news, CASE WHEN h.seal_no = 0 THEN 'B' ELSE 'I' END, c.new_keys, c.new_values, t.schema_name, t.table_name, t.relation)
+        'FROM %s %I.%I AS n TABLESAMPLE pg_catalog.system (100) WHERE n.tableoid OPERATOR(pg_catalog.=) ANY (%L::pg_catalog.oid[])',
+        t.table_id, c.keys, c.news, CASE WHEN h.seal_no = 0 THEN 'B' ELSE 'I' END, c.new_keys, c.new_values, p.only, t.schema_name, t.table_name, p.relations)
     FROM dbext_private.tracked_table AS t JOIN dbext_private.seal_head AS h USING (table_id)
     CROSS JOIN LATERAL dbext_private.capture_columns(t.table_id) AS c
+    CROSS JOIN LATERAL (SELECT array_agg(p.relation) AS relations, CASE WHEN bool_and(p.kind = 'r') THEN 'ONLY' ELSE '' END AS only
+        FROM dbext_private.partition_tree(t.relation) AS p) AS p
     WHERE t.table_id = baseline_statement.table_id
 $$;
 COMMENT ON FUNCTION dbext_private.baseline_statement(integer) IS 'The INSERT by which the table''s owner records the rows that exist; $1 is the time of tracking.';
@@ -215,12 +225,14 @@ BEGIN
     PERFORM dbext_private.require_table_owner(known.relation, owner_name);
     PERFORM dbext_private.require_lock(known.relation);
     -- Renaming a schema waits for no lock.
-    IF cardinality(dbext_private.triggers_in_place(table_id, known.relation)) <> 4
+    IF EXISTS (SELECT FROM dbext_private.triggers_missing(table_id, known.relation))
         OR NOT EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
             WHERE c.oid = known.relation AND (n.nspname, c.relname) = (known.schema_name, known.table_name)) THEN
         PERFORM dbext_private.refuse(format('table %s was renamed or replaced meanwhile', known.relation::regclass), 'Try again.', 'DP031');
     END IF;
     PERFORM dbext_private.take_back_rights(table_id);
+    PERFORM dbext_private.refuse_double_entries(table_id);
+    PERFORM dbext_private.know_partitions(table_id);
     PERFORM dbext_private.follow_labels(table_id);
     UPDATE dbext_private.tracked_table AS t SET tracked = true WHERE t.table_id = finish_tracking.table_id;
     RETURN (SELECT format('Protected: %s. Every mutation is recorded from now on; a tick is %s in time zone %s.', dbext_private.protected_subject(t.table_id),
@@ -242,22 +254,16 @@ RETURNS text LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET client_min_messages = warning SET quote_all_identifiers = off AS $$
 DECLARE
     table_number integer;
-    event record;
+    command text;
 BEGIN
     PERFORM dbext_private.refuse_tracking_here(tbl, current_user);
     -- Writers wait from here on, and a transaction that began earlier and writes later is captured by the triggers.
     -- The name is looked up once more here, and what has it by then gets the lock: begin_tracking refuses unless that is this table.
-    EXECUTE format('LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE', tbl);
+    EXECUTE dbext_private.lock_statement(tbl);
     table_number := dbext_private.begin_tracking(tbl, tick, time_zone, unit, columns, current_user);
     EXECUTE dbext_private.baseline_statement(table_number) USING dbext_private.effective_now();
-    FOR event IN SELECT * FROM (VALUES ('insert', 'REFERENCING NEW TABLE AS dbext_new'), ('delete', 'REFERENCING OLD TABLE AS dbext_old'),
-        ('update', 'REFERENCING OLD TABLE AS dbext_old NEW TABLE AS dbext_new'), ('truncate', '')) AS e (name, tables)
-    LOOP
-        -- Digits sort first: capture runs before the table's own statement triggers, whose changes come after.
-        EXECUTE format('DROP TRIGGER IF EXISTS "00_dbext_%s" ON %s', event.name, tbl);
-        EXECUTE format('CREATE TRIGGER "00_dbext_%s" AFTER %s ON %s %s FOR EACH STATEMENT EXECUTE FUNCTION %s()',
-            event.name, upper(event.name), tbl, event.tables, dbext_private.capture_name(table_number, event.name));
-        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER "00_dbext_%s"', tbl, event.name);
+    FOR command IN SELECT c FROM dbext_private.trigger_commands(table_number) AS c LOOP
+        EXECUTE command;
     END LOOP;
     RETURN dbext_private.finish_tracking(table_number, current_user);
 END $$;
@@ -290,6 +296,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM dbext_private.refuse(format('table %s is not tracked', end_tracking.relation::regclass), NULL, 'DP002');
     END IF;
+    DELETE FROM dbext_private.tracked_partition AS p WHERE p.table_id = known.table_id;
     PERFORM dbext_private.note_schema_event(known.table_id, 'untracked', 'tracking was ended by dp_untrack');
     RETURN format('%I.%I', known.schema_name, known.table_name);
 END $$;
@@ -315,12 +322,12 @@ CREATE FUNCTION dp_untrack(tbl regclass) RETURNS text LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET client_min_messages = warning SET quote_all_identifiers = off AS $$
 DECLARE
     subject text;
-    event text;
+    command text;
 BEGIN
-    EXECUTE format('LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE', tbl);
+    EXECUTE dbext_private.lock_statement(tbl);
     subject := dbext_private.end_tracking(tbl, current_user);
-    FOREACH event IN ARRAY ARRAY['insert', 'update', 'delete', 'truncate'] LOOP
-        EXECUTE format('DROP TRIGGER IF EXISTS "00_dbext_%s" ON %s', event, tbl);
+    FOR command IN SELECT c FROM dbext_private.untrigger_commands(tbl) AS c LOOP
+        EXECUTE command;
     END LOOP;
     PERFORM dbext_private.drop_capture(tbl, current_user);
     RETURN format('%s is no longer tracked. Its releases are marked from the open tick on; dp_track takes it up again.', subject);

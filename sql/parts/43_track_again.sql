@@ -55,6 +55,7 @@ BEGIN
     DELETE FROM dbext_private.table_grant AS g WHERE g.table_id = forget_unused.table_id;
     DELETE FROM dbext_private.allowance AS a WHERE a.table_id = forget_unused.table_id;
     DELETE FROM dbext_private.tracked_column AS c WHERE c.table_id = forget_unused.table_id;
+    DELETE FROM dbext_private.tracked_partition AS p WHERE p.table_id = forget_unused.table_id;
     FOR gone IN
         SELECT p.oid::regprocedure::text FROM pg_proc AS p
         WHERE p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ ('^capture_[a-z]+_' || forget_unused.table_id || '$')
@@ -71,7 +72,7 @@ CREATE FUNCTION dbext_private.resume_tracking(
     known dbext_private.tracked_table, relation oid, tick interval, zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF known.tracked AND cardinality(dbext_private.triggers_in_place(known.table_id, relation)) = 4
+    IF known.tracked AND NOT EXISTS (SELECT FROM dbext_private.triggers_missing(known.table_id, relation))
         AND NOT EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = known.table_id AND e.through_tick IS NULL) THEN
         PERFORM dbext_private.refuse(format('table %s is tracked already', relation::regclass), NULL, 'DP004');
     END IF;

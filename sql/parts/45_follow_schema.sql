@@ -126,15 +126,16 @@ COMMENT ON FUNCTION dbext_private.follow_labels(integer) IS 'Marks a table when 
 CREATE FUNCTION dbext_private.follow_guards(table_id integer, located oid) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    event text;
-    reason text := dbext_private.why_untrackable(located);
+    reason text := (SELECT u.reason FROM dbext_private.untrackable(located) AS u);
     unit smallint[];
 BEGIN
-    FOR event IN SELECT e FROM unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e
-        WHERE e <> ALL (dbext_private.triggers_in_place(follow_guards.table_id, located))
-    LOOP
-        PERFORM dbext_private.note_schema_event(table_id, 'trigger', format('the trigger that captures %s is missing or disabled', upper(event)));
-    END LOOP;
+    PERFORM dbext_private.note_schema_event(follow_guards.table_id, 'trigger', format('the trigger that captures %s is missing or disabled%s',
+        CASE m.event WHEN 'row' THEN 'rows' ELSE upper(m.event) END, CASE WHEN m.relation <> located THEN format(' on partition %s', m.relation::regclass) ELSE '' END))
+    FROM dbext_private.triggers_missing(follow_guards.table_id, located) AS m;
+    IF dbext_private.fed_by_subscription(located) AND NOT (SELECT t.row_triggers FROM dbext_private.tracked_table AS t WHERE t.table_id = follow_guards.table_id) THEN
+        PERFORM dbext_private.note_schema_event(table_id, 'trigger',
+            'logical replication writes to the table now, which fires no statement triggers; dp_track captures row by row');
+    END IF;
     IF reason IS NOT NULL THEN
         PERFORM dbext_private.note_schema_event(table_id, 'table', 'triggers no longer see every change of the table: ' || reason);
     END IF;
@@ -150,28 +151,31 @@ LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     log_id oid := to_regclass(format('dbext_private.log_%s', table_id));
     relation_id oid;
+    tree oid[];
     facts text[];
 BEGIN
     SELECT t.relation, ARRAY[ROW(t.relation, t.schema_name, t.table_name)::text,
         (SELECT string_agg(k::text, '' ORDER BY k.position) FROM dbext_private.tracked_column AS k WHERE k.table_id = t.table_id)]
     INTO relation_id, facts FROM dbext_private.tracked_table AS t WHERE t.table_id = schema_facts.table_id;
+    tree := ARRAY(SELECT p.relation FROM dbext_private.partition_tree(relation_id) AS p);
     facts := facts || ARRAY[
         (SELECT string_agg(ROW(c.oid, n.nspname, c.relname, c.relkind, c.relpersistence, c.relispartition, CASE WHEN c.oid = log_id THEN c.relacl END)::text, '' ORDER BY c.oid)
-            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid IN (relation_id, log_id)),
+            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = ANY (tree || log_id)),
+        (SELECT string_agg(p::text, '' ORDER BY p.relation) FROM dbext_private.tracked_partition AS p WHERE p.table_id = schema_facts.table_id),
         (SELECT string_agg(ROW(a.attrelid, a.attnum, a.attname, a.atttypid, a.attcollation, a.attnotnull, a.attisdropped, y.typname, s.nspname)::text, ''
                 ORDER BY a.attrelid, a.attnum)
             FROM pg_attribute AS a LEFT JOIN pg_type AS y ON y.oid = a.atttypid LEFT JOIN pg_namespace AS s ON s.oid = y.typnamespace
             WHERE a.attrelid IN (relation_id, log_id) AND a.attnum > 0),
         (SELECT string_agg(ROW(e.oid, e.enumlabel)::text, '' ORDER BY e.oid) FROM pg_enum AS e
             WHERE e.enumtypid IN (SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = log_id)),
-        (SELECT string_agg(ROW(g.tgfoid, g.tgenabled)::text, '' ORDER BY g.oid) FROM pg_trigger AS g WHERE g.tgrelid = relation_id AND NOT g.tgisinternal),
+        (SELECT string_agg(ROW(g.tgrelid, g.tgfoid, g.tgenabled)::text, '' ORDER BY g.oid) FROM pg_trigger AS g WHERE g.tgrelid = ANY (tree) AND NOT g.tgisinternal),
         (SELECT string_agg(ROW(i.indexrelid, i.indisunique, i.indimmediate, i.indisvalid, i.indisready, i.indislive, i.indisprimary, i.indnkeyatts,
                 i.indkey, i.indcollation, i.indclass, i.indpred IS NULL, i.indexprs IS NULL)::text, '' ORDER BY i.indexrelid)
             FROM pg_index AS i WHERE i.indrelid = relation_id),
         (SELECT string_agg(p.prosrc, '' ORDER BY p.proname)
-            FROM unnest(ARRAY['insert', 'update', 'delete', 'truncate']) AS e JOIN pg_proc AS p ON p.proname = format('capture_%s_%s', e, table_id)
+            FROM unnest(ARRAY['insert', 'update', 'delete', 'row', 'truncate']) AS e JOIN pg_proc AS p ON p.proname = format('capture_%s_%s', e, table_id)
             WHERE p.pronamespace = 'dbext_private'::regnamespace),
-        dbext_private.why_untrackable(relation_id)];
+        (SELECT u.reason FROM dbext_private.untrackable(relation_id) AS u), dbext_private.fed_by_subscription(relation_id)::text];
     RETURN encode(sha256(convert_to(facts::text, getdatabaseencoding())), 'hex');
 END $$;
 COMMENT ON FUNCTION dbext_private.schema_facts(integer) IS
@@ -199,9 +203,11 @@ BEGIN
     IF NOT known.tracked THEN
         PERFORM dbext_private.follow_untracked(table_id);
         RETURN;
-    ELSIF known.schema_facts = dbext_private.schema_facts(table_id) THEN
+    ELSIF known.schema_facts IN ('in work', dbext_private.schema_facts(table_id)) THEN
         RETURN;
     END IF;
+    -- Following a partition takes DDL of our own, which comes here again.
+    UPDATE dbext_private.tracked_table AS t SET schema_facts = 'in work' WHERE t.table_id = follow_schema.table_id;
     located := dbext_private.locate(table_id);
     IF located IS NULL THEN
         PERFORM dbext_private.note_schema_event(table_id, 'table', 'the table was dropped');
@@ -212,6 +218,7 @@ BEGIN
     PERFORM dbext_private.follow_names(table_id, located);
     PERFORM dbext_private.follow_columns(table_id);
     PERFORM dbext_private.follow_labels(table_id);
+    PERFORM dbext_private.follow_partitions(table_id, located);
     PERFORM dbext_private.follow_guards(table_id, located);
     UPDATE dbext_private.tracked_table AS t SET schema_facts = dbext_private.schema_facts(t.table_id) WHERE t.table_id = follow_schema.table_id;
 END $$;
@@ -237,9 +244,10 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     CASE class_id
         WHEN 'pg_class'::regclass THEN
-            RETURN object_id = relation;
+            RETURN object_id = relation OR pg_partition_root(object_id) = relation
+                OR EXISTS (SELECT FROM dbext_private.tracked_partition AS p WHERE (p.table_id, p.relation) = (concerns.table_id, concerns.object_id));
         WHEN 'pg_trigger'::regclass THEN
-            RETURN EXISTS (SELECT FROM pg_trigger AS g WHERE g.oid = object_id AND g.tgrelid = relation);
+            RETURN EXISTS (SELECT FROM pg_trigger AS g WHERE g.oid = object_id AND relation IN (g.tgrelid, pg_partition_root(g.tgrelid)));
         ELSE
             RETURN EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation AND c.relnamespace = object_id AND class_id = 'pg_namespace'::regclass)
                 OR EXISTS (
@@ -273,7 +281,9 @@ DECLARE
 BEGIN
     SELECT array_agg(DISTINCT t.table_id) INTO tables
     FROM pg_event_trigger_dropped_objects() AS o JOIN dbext_private.tracked_table AS t
-        ON o.classid = 'pg_class'::regclass AND o.objid = t.relation OR o.address_names[1:2] = ARRAY[t.schema_name, t.table_name];
+        ON o.classid = 'pg_class'::regclass AND o.objid = t.relation OR o.address_names[1:2] = ARRAY[t.schema_name, t.table_name]
+        OR EXISTS (SELECT FROM dbext_private.tracked_partition AS p WHERE p.table_id = t.table_id AND (o.classid = 'pg_class'::regclass AND o.objid = p.relation
+            OR o.address_names[1:2] = ARRAY[p.schema_name, p.table_name]));
     IF tables IS NOT NULL AND dbext_private.is_home() THEN
         PERFORM dbext_private.follow_quietly(tables);
     END IF;
@@ -316,7 +326,7 @@ DECLARE
 BEGIN
     -- Reasons 2 and 4: other values, by a default or generation expression, or by ALTER COLUMN ... TYPE ... USING.
     SELECT t.table_id INTO table_number FROM dbext_private.tracked_table AS t
-    WHERE t.tracked AND t.relation = pg_event_trigger_table_rewrite_oid() AND pg_event_trigger_table_rewrite_reason() & 6 <> 0;
+    WHERE t.tracked AND pg_event_trigger_table_rewrite_oid() IN (SELECT p.relation FROM dbext_private.partition_tree(t.relation) AS p) AND pg_event_trigger_table_rewrite_reason() & 6 <> 0;
     IF FOUND AND dbext_private.is_home() THEN
         PERFORM dbext_private.note_rewritten(table_number);
     END IF;
@@ -326,7 +336,8 @@ END $$;
 COMMENT ON FUNCTION dbext_private.follow_rewrite() IS 'Runs before ALTER TABLE rewrites the rows of a table.';
 
 CREATE EVENT TRIGGER dbext_follow_command ON ddl_command_end
-    WHEN TAG IN ('ALTER TABLE', 'ALTER TRIGGER', 'ALTER SCHEMA', 'ALTER EXTENSION', 'ALTER TYPE')
+    WHEN TAG IN ('ALTER TABLE', 'ALTER TRIGGER', 'ALTER SCHEMA', 'ALTER EXTENSION', 'ALTER TYPE',
+        'CREATE TABLE', 'CREATE FOREIGN TABLE', 'CREATE SCHEMA')
     EXECUTE FUNCTION dbext_private.follow_command();
 COMMENT ON EVENT TRIGGER dbext_follow_command IS 'Keeps capture in step with renamed, dropped and retyped columns and tables.';
 CREATE EVENT TRIGGER dbext_follow_drop ON sql_drop EXECUTE FUNCTION dbext_private.follow_drop();

@@ -112,7 +112,7 @@ BEGIN
     PERFORM dbext_private.remember_cluster();
     -- A table that is tracked is known by its triggers; of one that is not, a restore left nothing but the name.
     UPDATE dbext_private.tracked_table AS t SET relation = coalesce((SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE (n.nspname, c.relname) = (t.schema_name, t.table_name) AND c.relkind = 'r'), 0)
+        WHERE (n.nspname, c.relname) = (t.schema_name, t.table_name) AND c.relkind IN ('r', 'p')), 0)
     WHERE NOT t.tracked AND t.relation <> 0;
     FOR table_number IN SELECT h.table_id FROM dbext_private.seal_head AS h ORDER BY h.table_id LOOP
         PERFORM dbext_private.follow_schema(table_number);

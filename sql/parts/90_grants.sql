@@ -25,7 +25,7 @@ BEGIN
             AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
     LOOP
         EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', object.name);
-        IF object.proname NOT IN ('boot', 'in_second_session') THEN
+        IF object.proname NOT IN ('boot', 'in_second_session', 'log_partition', 'adopt_partition', 'release_partition') THEN
             EXECUTE pg_catalog.format('ALTER ROUTINE %s OWNER TO dbext_owner', object.name);
         END IF;
     END LOOP;
@@ -43,6 +43,9 @@ END $$;
 -- Where the server finds its code and itself is a superuser's business; dbext_owner may only use it through these two.
 REVOKE ALL ON dbext_private.runtime FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION dbext_private.boot(), dbext_private.in_second_session(text, jsonb) TO dbext_owner;
+-- Partitions belong to whoever made them: their triggers and rows are a superuser's business, on behalf of dbext_owner alone.
+GRANT EXECUTE ON FUNCTION dbext_private.log_partition(integer, oid, "char", timestamptz), dbext_private.adopt_partition(integer, oid),
+    dbext_private.release_partition(integer, oid) TO dbext_owner;
 
 -- The ledger is appended to; its trigger says so again to whoever has more rights.
 REVOKE UPDATE, DELETE, TRUNCATE ON dbext_private.ledger FROM dbext_owner;
@@ -117,6 +120,10 @@ GRANT EXECUTE ON FUNCTION
     dbext_private.refuse_tracking_here(oid, name),
     dbext_private.begin_tracking(oid, interval, text, text[], text[], name),
     dbext_private.baseline_statement(integer),
+    dbext_private.lock_statement(oid),
+    dbext_private.trigger_commands(integer, oid),
+    dbext_private.untrigger_commands(oid),
+    dbext_private.partition_tree(oid),
     dbext_private.finish_tracking(integer, name),
     dbext_private.end_tracking(oid, name),
     dbext_private.drop_capture(oid, name),

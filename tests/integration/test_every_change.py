@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import TEMPLATE, create_database
 from tests.integration.changes import CHANGES, THEN, Change
+from tests.integration.changes_of_partitions import PARTITIONS
 
 DAY_ZERO = dt.date(2020, 3, 2)
 _numbers = itertools.count(1)
@@ -129,9 +130,12 @@ class Judge:
         assert self.rows(f"SELECT count(*) FROM dbext_private.seal WHERE table_id = {self.number} AND mismatched > 0") == [(0,)]
 
 
-@pytest.mark.parametrize("name", CHANGES)
+MATRIX = CHANGES | PARTITIONS
+
+
+@pytest.mark.parametrize("name", MATRIX)
 def test_every_change_is_replayed_tick_by_tick(shared, name):
-    change = CHANGES[name]
+    change = MATRIX[name]
     if shared.superuser.info.server_version < change.since * 10000:
         return
     with psycopg.connect(shared.dsn(), autocommit=True) as session:

@@ -16,7 +16,11 @@ BAD_TABLES = {
         "DP003",
         "foreign",
     ),
-    "a partitioned table": ("CREATE TABLE t (id integer PRIMARY KEY) PARTITION BY HASH (id)", "DP003", "partitioned"),
+    "a partitioned table with an unlogged partition": (
+        "CREATE TABLE t (id integer PRIMARY KEY) PARTITION BY HASH (id); CREATE UNLOGGED TABLE p PARTITION OF t FOR VALUES WITH (MODULUS 1, REMAINDER 0)",
+        "DP003",
+        "unlogged",
+    ),
     "a partition": (
         "CREATE TABLE p (id integer PRIMARY KEY) PARTITION BY HASH (id); CREATE TABLE t PARTITION OF p FOR VALUES WITH (MODULUS 1, REMAINDER 0)",
         "DP003",

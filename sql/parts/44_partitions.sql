@@ -1,0 +1,214 @@
+-- Partitioned tables. A statement fires the statement triggers of the table that it names, and of no other: so every table of the tree has
+-- its own, and a statement is recorded once, wherever it is addressed. Rows that come or go with a whole partition are recorded when DDL
+-- attaches or detaches it, under the lock that DDL holds anyway. Rows of a dropped partition are gone before anybody can be asked: a mark.
+
+CREATE FUNCTION dbext_private.captured_relations(table_id integer, root oid) RETURNS TABLE (relation oid, event text)
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- TRUNCATE names every partition that it empties, and row triggers sit where rows are.
+    RETURN QUERY SELECT t.relation, e FROM dbext_private.partition_tree(root) AS t
+    JOIN unnest(dbext_private.capture_events(captured_relations.table_id)) AS e ON t.kind = 'r' OR t.kind = 'p' AND e NOT IN ('row', 'truncate');
+END $$;
+COMMENT ON FUNCTION dbext_private.captured_relations(integer, oid) IS 'The triggers that make capture whole: one per relation of the tree and event.';
+
+CREATE FUNCTION dbext_private.triggers_missing(table_id integer, root oid) RETURNS TABLE (relation oid, event text)
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT r.relation, r.event FROM dbext_private.captured_relations(triggers_missing.table_id, root) AS r
+    WHERE r.event <> ALL (dbext_private.triggers_in_place(triggers_missing.table_id, r.relation));
+END $$;
+COMMENT ON FUNCTION dbext_private.triggers_missing(integer, oid) IS 'Capture triggers that are not there or disabled.';
+
+CREATE FUNCTION dbext_private.lock_statement(relation oid) RETURNS text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('LOCK TABLE %s %s IN SHARE ROW EXCLUSIVE MODE', CASE WHEN c.relkind = 'p' THEN '' ELSE 'ONLY' END, c.oid::regclass)
+    FROM pg_class AS c WHERE c.oid = lock_statement.relation
+$$;
+COMMENT ON FUNCTION dbext_private.lock_statement(oid) IS 'The lock under which a table is tracked: writers wait, partitions neither come nor go.';
+
+CREATE FUNCTION dbext_private.trigger_commands(table_id integer, only_relation oid DEFAULT NULL) RETURNS SETOF text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
+BEGIN
+    -- Digits sort first: capture runs before the table's own statement triggers, whose changes come after.
+    RETURN QUERY SELECT c.command FROM dbext_private.tracked_table AS t
+    CROSS JOIN LATERAL dbext_private.partition_tree(t.relation) AS p
+    CROSS JOIN (VALUES ('insert', 'AFTER INSERT', 'REFERENCING NEW TABLE AS dbext_new', 'STATEMENT'),
+        ('delete', 'AFTER DELETE', 'REFERENCING OLD TABLE AS dbext_old', 'STATEMENT'),
+        ('update', 'AFTER UPDATE', 'REFERENCING OLD TABLE AS dbext_old NEW TABLE AS dbext_new', 'STATEMENT'),
+        ('row', 'AFTER INSERT OR UPDATE OR DELETE', '', 'ROW'),
+        ('truncate', CASE WHEN (SELECT k.relkind FROM pg_class AS k JOIN dbext_private.tracked_table AS o ON k.oid = o.relation
+            WHERE o.table_id = trigger_commands.table_id) = 'p' THEN 'BEFORE TRUNCATE' ELSE 'AFTER TRUNCATE' END, '', 'STATEMENT')) AS e (name, moment, tables, each)
+    LEFT JOIN dbext_private.captured_relations(trigger_commands.table_id, t.relation) AS r ON (r.relation, r.event) = (p.relation, e.name)
+    CROSS JOIN LATERAL (VALUES
+        (1, format('DROP TRIGGER IF EXISTS "00_dbext_%s" ON %s', e.name, p.relation::regclass)),
+        (2, CASE WHEN r.event IS NOT NULL THEN format('CREATE TRIGGER "00_dbext_%s" %s ON %s %s FOR EACH %s EXECUTE FUNCTION %s()',
+            e.name, e.moment, p.relation::regclass, e.tables, e.each, dbext_private.capture_name(t.table_id, e.name)) END),
+        (3, CASE WHEN r.event IS NOT NULL THEN format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER "00_dbext_%s"', p.relation::regclass, e.name) END)
+    ) AS c (step, command)
+    WHERE t.table_id = trigger_commands.table_id AND p.relation = coalesce(only_relation, p.relation) AND p.kind IN ('r', 'p') AND c.command IS NOT NULL
+    ORDER BY p.relation, e.name, c.step;
+END $$;
+COMMENT ON FUNCTION dbext_private.trigger_commands(integer, oid) IS 'The commands by which the owner makes the capture triggers of a table and its partitions, or of one of them.';
+
+CREATE FUNCTION dbext_private.untrigger_commands(root oid) RETURNS SETOF text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
+    SELECT format('DROP TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass)
+    FROM dbext_private.partition_tree(root) AS t JOIN pg_trigger AS g ON g.tgrelid = t.relation JOIN pg_proc AS p ON p.oid = g.tgfoid
+    WHERE p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ '^capture_[a-z]+_[0-9]+$'
+$$;
+COMMENT ON FUNCTION dbext_private.untrigger_commands(oid) IS 'The commands that drop every capture trigger of a table and its partitions.';
+
+CREATE FUNCTION dbext_private.know_partitions(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    DELETE FROM dbext_private.tracked_partition AS p WHERE p.table_id = know_partitions.table_id
+        AND (NOT p.detached OR p.relation NOT IN (SELECT g.tgrelid FROM pg_trigger AS g)
+            OR p.relation IN (SELECT o.relation FROM dbext_private.tracked_table AS t CROSS JOIN LATERAL dbext_private.partition_tree(t.relation) AS o
+                WHERE t.table_id = p.table_id));
+    INSERT INTO dbext_private.tracked_partition (table_id, relation, schema_name, table_name)
+    SELECT t.table_id, c.oid, n.nspname, c.relname FROM dbext_private.tracked_table AS t CROSS JOIN LATERAL dbext_private.partition_tree(t.relation) AS p
+    JOIN pg_class AS c ON c.oid = p.relation JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE t.table_id = know_partitions.table_id AND p.relation <> t.relation;
+END $$;
+COMMENT ON FUNCTION dbext_private.know_partitions(integer) IS 'Stores which partitions there are.';
+
+CREATE FUNCTION dbext_private.refuse_double_entries(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    keys text;
+    doubled boolean;
+BEGIN
+    -- Only a unit without the partition columns can be in two rows, of two partitions: no index of PostgreSQL spans partitions.
+    IF NOT EXISTS (SELECT FROM dbext_private.tracked_table AS t JOIN pg_class AS c ON c.oid = t.relation AND c.relkind = 'p'
+            WHERE t.table_id = refuse_double_entries.table_id) THEN
+        RETURN;
+    END IF;
+    SELECT string_agg(format('key_%s', c.position), ', ' ORDER BY c.position) INTO keys FROM dbext_private.tracked_column AS c
+    WHERE c.table_id = refuse_double_entries.table_id AND c.is_unit;
+    EXECUTE format('SELECT EXISTS (SELECT FROM dbext_private.log_%1$s AS l WHERE l.xid = pg_current_xact_id() AND l.op IN (''B'', ''I'') '
+        'AND l.number > coalesce((SELECT max(t.number) FROM dbext_private.log_%1$s AS t WHERE t.op = ''T''), 0) GROUP BY %2$s HAVING count(*) > 1)',
+        table_id, keys) INTO doubled;
+    IF doubled THEN
+        PERFORM dbext_private.refuse('two rows of different partitions have the same privacy unit',
+            'Name the whole unique key as unit, partition columns included, or remove the double rows.');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_double_entries(integer) IS 'Refuses to track a partitioned table whose unit is in two rows.';
+
+CREATE FUNCTION dbext_private.locked_by_us(relation oid) RETURNS boolean
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') AND EXISTS (
+        SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database AND d.datname = current_database()
+        WHERE l.locktype = 'relation' AND l.relation = locked_by_us.relation AND l.pid = pg_backend_pid() AND l.mode = 'AccessExclusiveLock' AND l.granted)
+$$;
+COMMENT ON FUNCTION dbext_private.locked_by_us(oid) IS 'Whether what this transaction reads of a relation now is all of it, and stays so until it commits.';
+
+CREATE FUNCTION dbext_private.log_partition(table_id integer, relation oid, op "char", moment timestamptz) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET row_security = off AS $$
+DECLARE
+    c dbext_private.column_lists := dbext_private.capture_columns(table_id);
+    leaves boolean := op = 'D';
+    statement text;
+BEGIN
+    IF NOT dbext_private.locked_by_us(relation) THEN
+        PERFORM dbext_private.refuse(format('the rows of partition %s of a tracked table can be recorded in a READ COMMITTED transaction only', relation::regclass),
+            'Use READ COMMITTED, or DELETE the rows.', 'DP031');
+    END IF;
+    -- This runs as superuser, because nobody else may read every partition. TABLESAMPLE (of all rows): nothing that could run code has it.
+    SELECT format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid%s) SELECT $1, $2, pg_current_xact_id()%s FROM ONLY %I.%I AS %s '
+        'TABLESAMPLE pg_catalog.system (100) WHERE %6$s.tableoid OPERATOR(pg_catalog.=) $3', log_partition.table_id,
+        c.keys || CASE WHEN leaves THEN c.olds ELSE c.news END, CASE WHEN leaves THEN c.old_keys || c.old_values ELSE c.new_keys || c.new_values END,
+        n.nspname, k.relname, CASE WHEN leaves THEN 'o' ELSE 'n' END)
+    INTO statement FROM pg_class AS k JOIN pg_namespace AS n ON n.oid = k.relnamespace WHERE k.oid = log_partition.relation AND k.relkind = 'r';
+    IF FOUND THEN
+        EXECUTE statement USING op, moment, relation;
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.log_partition(integer, oid, "char", timestamptz) IS 'Records every row of a partition as inserted (I) or deleted (D).';
+
+CREATE FUNCTION dbext_private.adopt_partition(table_id integer, relation oid) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET client_min_messages = warning AS $$
+DECLARE
+    command text;
+BEGIN
+    -- As superuser: whoever may create a partition need not be an administrator of dbext, and must not be stopped by it.
+    FOR command IN SELECT c FROM dbext_private.trigger_commands(table_id, relation) AS c LOOP
+        EXECUTE command;
+    END LOOP;
+    PERFORM dbext_private.log_partition(table_id, relation, 'I', dbext_private.effective_now());
+END $$;
+COMMENT ON FUNCTION dbext_private.adopt_partition(integer, oid) IS 'Captures a partition that was created or attached: its triggers, and the rows that came with it.';
+
+CREATE FUNCTION dbext_private.release_partition(table_id integer, relation oid) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET client_min_messages = warning AS $$
+DECLARE
+    command text;
+BEGIN
+    EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', relation::regclass);
+    PERFORM dbext_private.log_partition(table_id, relation, 'D', dbext_private.effective_now());
+    FOR command IN SELECT c FROM dbext_private.untrigger_commands(relation) AS c LOOP
+        EXECUTE command;
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION dbext_private.release_partition(integer, oid) IS 'Lets go of a partition that was detached: its rows leave the table, its triggers go.';
+
+CREATE FUNCTION dbext_private.follow_partition(table_id integer, relation oid, name text, gone boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    -- DDL locks what it attaches or detaches (of a detached tree, its root); a seal that looks later finds no lock.
+    present boolean := EXISTS (SELECT FROM dbext_private.partition_path(relation) AS p WHERE dbext_private.locked_by_us(p));
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation) THEN
+        PERFORM dbext_private.note_schema_event(table_id, 'partition',
+            format('partition %s was dropped, which does not tell what rows it held; DETACH PARTITION first records them as deleted', name));
+        DELETE FROM dbext_private.tracked_partition AS p WHERE (p.table_id, p.relation) = (follow_partition.table_id, follow_partition.relation);
+    ELSIF present AND gone THEN
+        DELETE FROM dbext_private.tracked_partition AS p WHERE (p.table_id, p.relation) = (follow_partition.table_id, follow_partition.relation);
+        PERFORM dbext_private.release_partition(table_id, relation);
+    ELSIF present THEN
+        INSERT INTO dbext_private.tracked_partition AS p (table_id, relation, schema_name, table_name)
+        SELECT follow_partition.table_id, c.oid, n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.oid = follow_partition.relation ON CONFLICT ON CONSTRAINT tracked_partition_pkey DO UPDATE SET detached = false;
+        PERFORM dbext_private.adopt_partition(table_id, relation);
+    ELSE
+        PERFORM dbext_private.note_schema_event(table_id, 'partition', format('partition %s was %s unseen, and so were its rows', name,
+            CASE WHEN gone THEN 'detached' ELSE 'attached' END));
+        UPDATE dbext_private.tracked_partition AS p SET detached = true
+        WHERE gone AND (p.table_id, p.relation) = (follow_partition.table_id, follow_partition.relation);
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.follow_partition(integer, oid, text, boolean) IS
+    'Records the rows of a partition that came or is gone, while the command that did so has it locked; else marks the table.';
+
+CREATE FUNCTION dbext_private.partition_path(relation oid) RETURNS SETOF oid
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY WITH RECURSIVE path (relation) AS (
+        SELECT partition_path.relation
+        UNION
+        SELECT i.inhparent FROM path AS p JOIN pg_inherits AS i ON i.inhrelid = p.relation
+    )
+    SELECT p.relation FROM path AS p;
+END $$;
+COMMENT ON FUNCTION dbext_private.partition_path(oid) IS 'A partition and what it is a partition of, up to the top.';
+
+CREATE FUNCTION dbext_private.follow_partitions(table_id integer, root oid) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- In a restored database names tell which partition is which.
+    UPDATE dbext_private.tracked_partition AS p SET relation = c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE p.table_id = follow_partitions.table_id AND NOT p.detached AND (n.nspname, c.relname) = (p.schema_name, p.table_name) AND c.oid <> p.relation
+        AND c.oid IN (SELECT t.relation FROM dbext_private.partition_tree(root) AS t)
+        AND p.relation NOT IN (SELECT t.relation FROM dbext_private.partition_tree(root) AS t) AND NOT dbext_private.is_home();
+    UPDATE dbext_private.tracked_partition AS p SET schema_name = n.nspname, table_name = c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE p.table_id = follow_partitions.table_id AND c.oid = p.relation AND (n.nspname, c.relname) <> (p.schema_name, p.table_name);
+    PERFORM dbext_private.follow_partition(p.table_id, p.relation, format('%I.%I', p.schema_name, p.table_name), true)
+    FROM dbext_private.tracked_partition AS p WHERE p.table_id = follow_partitions.table_id AND NOT p.detached
+        AND p.relation NOT IN (SELECT t.relation FROM dbext_private.partition_tree(root) AS t);
+    PERFORM dbext_private.follow_partition(follow_partitions.table_id, c.oid, format('%I.%I', n.nspname, c.relname), false)
+    FROM dbext_private.partition_tree(root) AS t JOIN pg_class AS c ON c.oid = t.relation JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE t.relation <> root AND t.relation NOT IN (
+        SELECT p.relation FROM dbext_private.tracked_partition AS p WHERE p.table_id = follow_partitions.table_id AND NOT p.detached);
+END $$;
+COMMENT ON FUNCTION dbext_private.follow_partitions(integer, oid) IS 'Brings the known partitions in line with those that there are.';
