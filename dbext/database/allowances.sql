@@ -21,7 +21,8 @@ ORDER BY a.role_name = $2::text DESC LIMIT 1
 -- What a role has asked and declared about a table: questions, releases that run, and what dropped ones had published, whoever dropped them.
 SELECT l.charges::text AS charges
 FROM dbext_private.ledger AS l
-LEFT JOIN dbext_private.ledger AS d ON d.release_id = l.release_id AND d.kind = 'reserve'
+LEFT JOIN LATERAL (SELECT r.recorded_by FROM dbext_private.ledger AS r
+                   WHERE r.release_id = l.release_id AND r.kind = 'reserve' ORDER BY r.ledger_no LIMIT 1) AS d ON true
 WHERE l.table_id = $1::integer AND CASE l.kind
     WHEN 'question' THEN l.recorded_by = $2::text
     WHEN 'return' THEN d.recorded_by = $2::text

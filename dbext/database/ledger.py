@@ -114,6 +114,11 @@ def published_charges(session: Session, release_id: int) -> list[Charge]:
     return _charges(session.fetch(SQL["published_charges"], release_id))
 
 
+def reservations(session: Session, release_id: int) -> list[list[Charge]]:
+    """Return the charges of every reservation of a release, in order: one for each of its epochs."""
+    return [_charges([row]) for row in session.fetch(SQL["reservations"], release_id)]
+
+
 def _charges(rows: list[dict]) -> list[Charge]:
     return [charge_from_json(data) for row in rows for data in json.loads(row["charges"])]
 
@@ -155,8 +160,11 @@ def settle_reservations(session: Session) -> None:
 
 
 def uses(session: Session, table_id: int) -> list[tuple[str, str, list[Charge]]]:
-    """Return (kind, name, charges) of every release and question that a table is charged for."""
-    return [(row["kind"], row["name"], _charges([row])) for row in session.fetch(SQL["uses"], table_id)]
+    """Return (kind, name, charges) of every release, with all its epochs, and of every question that a table is charged for."""
+    found: dict[tuple, list[dict]] = {}
+    for row in session.fetch(SQL["uses"], table_id):
+        found.setdefault((row["kind"], row["name"], row["release_id"]), []).append(row)
+    return [(kind, name, _charges(rows)) for (kind, name, _), rows in found.items()]
 
 
 def append(

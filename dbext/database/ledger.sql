@@ -93,6 +93,13 @@ FROM dbext_private.ledger AS l
 WHERE l.release_id = $1::integer AND l.kind = 'publish'
 ORDER BY l.ledger_no DESC LIMIT 1
 
+-- name: reservations
+-- What was reserved for each epoch of a release.
+SELECT l.charges::text AS charges
+FROM dbext_private.ledger AS l
+WHERE l.release_id = $1::integer AND l.kind = 'reserve'
+ORDER BY l.ledger_no
+
 -- name: loss_bound
 -- The bound on what a table is charged for, if it was certified under these terms.
 SELECT b.picos::text AS picos FROM dbext_private.loss_bound AS b WHERE b.table_id = $1::integer AND b.terms = $2::text
@@ -110,7 +117,7 @@ VALUES ($1::integer, $2::integer, $3::integer, $4::bigint, $5::text, $6::jsonb, 
 -- name: uses
 -- What each committed charge of a table is for, in order.
 SELECT CASE l.kind WHEN 'question' THEN 'question' WHEN 'return' THEN 'dropped release' ELSE 'release' END AS kind,
-       coalesce(r.name, 'question ' || l.question_id) AS name, l.charges::text AS charges
+       coalesce(r.name, 'question ' || l.question_id) AS name, l.release_id, l.charges::text AS charges
 FROM dbext_private.ledger AS l LEFT JOIN dbext_private.release AS r USING (release_id)
 WHERE l.table_id = $1::integer AND (l.kind IN ('question', 'return')
     OR (l.kind = 'reserve' AND r.release_id IS NOT NULL AND NOT EXISTS (

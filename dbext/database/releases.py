@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dbext.database.effects import GroupColumn
 from dbext.database.identifiers import qualified, quote_ident, shown
@@ -99,22 +99,30 @@ def is_taken(session: Session, name: str) -> bool:
     return session.fetch(SQL["taken"], name)[0]["taken"]
 
 
+class Begins(NamedTuple):
+    """The tick that the first period ends at, the last tick that is summed as a whole, and the tick that closes the horizon, if any."""
+
+    next_end: int
+    summed_through: int
+    horizon_end: int | None
+
+
 def next_number(session: Session) -> int:
     """Return a number for a release that is about to be declared."""
     return session.fetch(SQL["next_number"])[0]["number"]
 
 
-def add(
-    session: Session, number: int, name: str, table_id: int, declaration: str, content: dict, next_end: int, summed_through: int, by: str
-) -> None:
+def add(session: Session, number: int, name: str, table_id: int, declaration: str, content: dict, begins: Begins, by: str) -> None:
     """Record a release under its number."""
-    session.execute(SQL["add"], name, table_id, declaration, content, next_end, summed_through, by, number)
+    session.execute(SQL["add"], name, table_id, declaration, content, begins.next_end, begins.summed_through, by, number, begins.horizon_end)
 
 
-def advance(session: Session, release: Release, next_period: int, next_end: int | None, summed_through: int) -> None:
+def advance(
+    session: Session, release: Release, next_period: int, next_end: int | None, summed_through: int, horizon_end: int | None
+) -> None:
     """Note what was drawn; a release without a next period is finished."""
     state = "active" if next_end is not None else "finished"
-    session.execute(SQL["advance"], release.release_id, next_period, next_end, summed_through, state)
+    session.execute(SQL["advance"], release.release_id, next_period, next_end, summed_through, state, horizon_end)
 
 
 def answered(session: Session, release: Release, next_answer: int, last_end: int) -> None:

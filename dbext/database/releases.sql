@@ -10,12 +10,12 @@ SELECT nextval('dbext_private.release_release_id_seq') AS number
 
 -- name: add
 -- Record a declared release under its number.
-INSERT INTO dbext_private.release (release_id, name, table_id, declaration, plan, labels, state, next_end, summed_through, created_by)
+INSERT INTO dbext_private.release (release_id, name, table_id, declaration, plan, labels, state, next_end, summed_through, created_by, horizon_end)
 OVERRIDING SYSTEM VALUE
 VALUES ($8::integer, $1::text, $2::integer, $3::text, $4::jsonb, (
     SELECT jsonb_object_agg(e.oid, e.enumlabel)
     FROM pg_enum AS e WHERE e.enumtypid IN (SELECT c.type_id FROM dbext_private.recorded_columns($2::integer) AS c)
-), 'active', $5::bigint, $6::bigint, $7::text)
+), 'active', $5::bigint, $6::bigint, $7::text, $9::bigint)
 
 -- name: add_keys
 -- Freeze the group keys of a release, in order of cell; width columns make one key.
@@ -50,7 +50,7 @@ FROM dbext_private.release AS r WHERE r.release_id = $1::integer
 -- name: advance
 -- Note what was drawn.
 UPDATE dbext_private.release AS r
-SET next_period = $2::bigint, next_end = $3::bigint, summed_through = $4::bigint, state = $5::text
+SET next_period = $2::bigint, next_end = $3::bigint, summed_through = $4::bigint, state = $5::text, horizon_end = $6::bigint
 WHERE r.release_id = $1::integer
 
 -- name: answered

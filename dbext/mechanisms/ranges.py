@@ -47,7 +47,7 @@ def range_boundaries(mechanism: Mechanism | EncodedMechanism, published: int, ne
 def edges(mechanism: Mechanism, published: int, variance: Variance, start: Boundary, end: int) -> list[Edge]:
     """Return the nodes of the published periods; of an endless release, those that can share a boundary with what the range overlaps."""
     periods: Sequence[int] = range(1, published + 1)
-    if mechanism.horizon is None and start is not None:
+    if start is not None and not mechanism.patterns()[0].is_finite:
         windows = getattr(mechanism, "windows", mechanism)
         reach = 3 * max(one.longest for one in mechanism.patterns()) + windows.age
         first, last = windows.grid.last_end(start - reach), windows.grid.last_end(end + reach) + 1

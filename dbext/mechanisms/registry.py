@@ -10,6 +10,7 @@ from dbext.errors import BadArgument
 from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.disjoint import DisjointSums
 from dbext.mechanisms.encoded import EncodedMechanism
+from dbext.mechanisms.epochs import Epochs, continuing
 from dbext.mechanisms.hierarchical import HierarchicalSums
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
 from dbext.mechanisms.levelled import LevelledSums
@@ -71,6 +72,10 @@ def _signed_tree(data: dict[str, Any]) -> SignedTree:
     return SignedTree(grid_from_json(data["grid"]), data["horizon"], data["radix"], data["levels"], data["baseline"])
 
 
+def _epochs(data: dict[str, Any]) -> Epochs:
+    return continuing(mechanism_from_json(data["first"]))
+
+
 def _sliding_root(data: dict[str, Any]) -> SlidingRoot:
     return SlidingRoot(grid_from_json(data["grid"]), data["steps"], data["age"], data["count"])
 
@@ -93,4 +98,5 @@ _READERS: dict[str, Callable[[dict[str, Any]], Mechanism | EncodedMechanism]] = 
     SignedTree.name: _signed_tree,
     SlidingRoot.name: _sliding_root,
     SharedWindows.name: _shared_windows,
+    "epochs": _epochs,
 }

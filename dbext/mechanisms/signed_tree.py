@@ -103,6 +103,11 @@ class SignedTree(Totals):
         if self.horizon < 1 or self.radix < 2 or self.levels < 1:  # noqa: PLR2004 the smallest radix
             raise BadArgument("a signed tree needs a horizon of at least 1, a radix of at least 2 and one level")
 
+    @property
+    def numbers(self) -> int:
+        """The largest number of a block that any total up to the horizon can use."""
+        return self.levels * max(used_blocks(self.horizon, Shape(self.radix, self.levels)))
+
     def nodes(self, period: int) -> tuple[Node, ...]:
         """Return the blocks that the period's total is the first to use; their noise is drawn then, even if they end later."""
         first = _first_uses(self)
@@ -116,14 +121,16 @@ class SignedTree(Totals):
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Return every level's blocks, as far as they may be used, and the baseline."""
-        return self._and_baseline(SignedBlocks(self.grid, self.horizon, self.radix, self.levels))
+        used = used_blocks(self.horizon, Shape(self.radix, self.levels))
+        return self._and_baseline(SignedBlocks(self.grid, self.horizon, self.radix, self.levels, self.horizon, used))
 
     def _node(self, number: int) -> Node:
         if number == 0:
             return Node(0, None, self.grid.end(0))
         index, level = divmod(number - 1, self.levels)
         size = self.radix**level
-        return Node(number, self.grid.end(index * size), self.grid.end((index + 1) * size))
+        start, end = (self.grid.end(min(n * size, self.horizon)) for n in (index, index + 1))
+        return Node(number, start, end)
 
 
 def signed_blocks(total: int, radix: int, levels: int) -> list[tuple[int, int, int]]:
@@ -139,6 +146,16 @@ def signed_blocks(total: int, radix: int, levels: int) -> list[tuple[int, int, i
             blocks += [(level, index, 1) for index in range(quotient * radix, total)]
             total = quotient
     return blocks + [(levels - 1, index, 1) for index in range(total)]
+
+
+@lru_cache(maxsize=64)
+def used_blocks(horizon: int, shape: Shape) -> tuple[int, ...]:
+    """Return how many blocks of each level totals up to the horizon reach: the last longest block and those before it decide."""
+    reached = [0] * shape.levels
+    for total in range(max(1, horizon - 2 * shape.radix ** (shape.levels - 1)), horizon + 1):
+        for level, index, _ in signed_blocks(total, *shape):
+            reached[level] = max(reached[level], index + 1)
+    return tuple(reached)
 
 
 def _multiples(horizon: int, radix: int, level: int) -> int:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dbext.mechanisms.encoded import EncodedMechanism
+from dbext.mechanisms.epochs import Epochs
 from dbext.mechanisms.hierarchical import HierarchicalSums, block_counts
 from dbext.mechanisms.levelled import LevelledSums, base_square, ranges_that_matter, squared_widths
 from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot, error_variances
@@ -32,12 +33,14 @@ class Spread(NamedTuple):
 
 @lru_cache(maxsize=128)
 def spread(mechanism: Mechanism | EncodedMechanism) -> Spread:
-    """Return the spread of a mechanism; of an endless one in the long run."""
+    """Return the spread of a mechanism; of endless windows in the long run, of totals that go on in their first epoch."""
     if isinstance(mechanism, LevelledSums):
         squares = [squared_widths(mechanism, mechanism.cover(*one)) for one in ranges_that_matter(mechanism)]
         return Spread(sum(squares) / len(squares) + base_square(mechanism), max(squares) + base_square(mechanism), 1)
     if isinstance(mechanism, SlidingRoot):
         return _sliding(mechanism)
+    if isinstance(mechanism, Epochs):
+        return spread(mechanism.first)
     squares = _squares(mechanism)
     worst = max(squares)
     return Spread(sum(squares) / len(squares), float(worst), squares.index(worst) + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from dbext.errors import BadArgument
@@ -39,10 +39,6 @@ class Totals:
     def leaves(self, period: int) -> tuple[Node, ...]:
         """Return the time ranges whose exact sums are needed first when a period closes: the period, at first the baseline too."""
         return self._with_baseline(period, Node(period, self.grid.end(period - 1), self.grid.end(period)))
-
-    def continued(self) -> Totals:
-        """Return the mechanism that takes over when the horizon is reached: the same one over the next periods, without a baseline."""
-        return replace(self, grid=self.grid.after(self.horizon), baseline=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `mechanism_from_json` reads."""

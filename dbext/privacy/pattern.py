@@ -198,12 +198,16 @@ class SignedBlocks:
 
     A total that is rounded up takes away blocks which are not over yet; their noise is drawn with the first total that uses them. So the
     blocks of a level reach to the end of the longer block that holds the last total, and one beyond where rounding up carries on.
+    With `within`, blocks end there: what lies beyond that period is in none of them, for it cancels in every total up to it. `used` says
+    how many blocks of each level are used at all, where that is known to be fewer.
     """
 
     grid: RegularGrid | MonthGrid
     count: int
     radix: int
     levels: int
+    within: int | None = None
+    used: tuple[int, ...] | None = None
 
     def __post_init__(self):
         if self.count < 1 or self.radix < 2 or self.levels < 1:  # noqa: PLR2004 the smallest radix
@@ -217,19 +221,23 @@ class SignedBlocks:
         reach = self.count
         for _ in range(level):
             reach = reach // self.radix + 1
-        return reach if level == self.levels - 1 else (reach // self.radix + 1) * self.radix
+        bound = reach if level == self.levels - 1 else (reach // self.radix + 1) * self.radix
+        return bound if self.used is None else min(bound, self.used[level])
 
     def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
         """Yield the filters that hold a tick in (since, until], level by level."""
         for level in range(self.levels):
             length = self.radix**level
-            blocks = ((self.grid.end(n * length), self.grid.end((n + 1) * length)) for n in range(self.blocks(level)))
-            yield from _between(blocks, since, until)
+            blocks = ((self.grid.end(n * length), self.grid.end(self._cut((n + 1) * length))) for n in range(self.blocks(level)))
+            yield from _between((block for block in blocks if block[0] < block[1]), since, until)
 
     def span(self) -> tuple[int | None, int | None]:
         """Return the range that the blocks cover."""
         last = max(self.radix**level * self.blocks(level) for level in range(self.levels))
-        return self.grid.end(0), self.grid.end(last)
+        return self.grid.end(0), self.grid.end(self._cut(last))
+
+    def _cut(self, period: int) -> int:
+        return period if self.within is None else min(period, self.within)
 
     def through(self, period: int) -> SignedBlocks:
         """Return the blocks that totals up to a period may use."""
@@ -237,7 +245,9 @@ class SignedBlocks:
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `pattern_from_json` reads."""
-        return {"kind": "signed_blocks", "grid": self.grid.to_json(), "count": self.count, "radix": self.radix, "levels": self.levels}
+        shape = {"count": self.count, "radix": self.radix, "levels": self.levels, "within": self.within}
+        used = None if self.used is None else list(self.used)
+        return {"kind": "signed_blocks", "grid": self.grid.to_json(), **shape, "used": used}
 
 
 @dataclass(frozen=True)
@@ -362,7 +372,7 @@ def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree | SignedB
     kinds = {"windows": Windows, "tree": Tree, "signed_blocks": SignedBlocks}
     if kind not in kinds:
         raise BadArgument(f"unknown pattern {kind!r}")
-    fields = {name: value for name, value in data.items() if name not in ("kind", "grid")}
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items() if name not in ("kind", "grid")}
     return kinds[kind](grid_from_json(data["grid"]), **fields)
 
 

@@ -9,11 +9,14 @@ from fractions import Fraction
 from typing import Any
 
 from dbext.mechanisms.encoded import EncodedMechanism, is_encoded
+from dbext.mechanisms.epochs import Epochs
 from dbext.mechanisms.error import TAIL, half_width, variance_of
+from dbext.mechanisms.joint_bounds import joint_bounds
 from dbext.mechanisms.protocol import Mechanism, Node
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.simultaneous import union_tail
 from dbext.privacy.charge import Charge, charge_from_json
+from dbext.privacy.constraint import EntryType
 from dbext.privacy.grid import grid_from_json
 from dbext.privacy.measure import COUNT, Measure, Values, values_from_json
 from dbext.privacy.noise import Noise, noise_from_json, scaled
@@ -47,8 +50,35 @@ class Plan:
 
     @property
     def horizon(self) -> int | None:
-        """Number of periods; None is endless."""
+        """Number of periods that the noise is calibrated for: those of an epoch, if there are epochs; None is endless."""
+        return self.mechanism.length if self.renews else self.mechanism.horizon
+
+    @property
+    def last_period(self) -> int | None:
+        """The last period that is published; None is endless."""
         return self.mechanism.horizon
+
+    @property
+    def renews(self) -> bool:
+        """Whether a new epoch begins at the horizon."""
+        return isinstance(self.mechanism, Epochs)
+
+    def horizon_end(self, period: int) -> int | None:
+        """The tick that closes the horizon, or the epoch that a period lies in; None if there is none."""
+        if self.horizon is None:
+            return None
+        return self.due_tick(self.mechanism.epoch_of(period) * self.horizon if self.renews else self.horizon)
+
+    def charges_of_epoch(self, number: int, types: Sequence[EntryType]) -> tuple[Charge, ...]:
+        """What an epoch costs beside those before it: its own nodes with the same noise, priced for these types."""
+        if number == 1:
+            return self.charges
+        mechanism, measure = self.mechanism.epoch(number), Measure.NET if self.measure is Measure.STATE else self.measure
+        joint = joint_bounds(mechanism, measure, self.grouped, [one.constraint for one in types]) if is_encoded(mechanism) else None
+        noised = zip(mechanism.patterns(), factors_of(mechanism), strict=True)
+        return tuple(
+            Charge(pattern, scaled(self.noise, factor), measure, self.grouped, None, joint, self.values) for pattern, factor in noised
+        )
 
     @property
     def whole_numbers(self) -> bool:
@@ -75,8 +105,7 @@ class Plan:
     @property
     def pattern_factors(self) -> tuple[Fraction, ...]:
         """How wide the noise of each of the mechanism's patterns is, as a multiple of `noise`."""
-        mechanism = self.mechanism
-        return mechanism.pattern_factors() if hasattr(mechanism, "pattern_factors") else (Fraction(1),) * len(mechanism.patterns())
+        return factors_of(self.mechanism)
 
     def node_noise(self, number: int) -> Noise:
         """The noise of one node or row."""
@@ -125,6 +154,11 @@ class Plan:
             "values": self.values.to_json(),
             "band": self.band,
         }
+
+
+def factors_of(mechanism: Mechanism | EncodedMechanism) -> tuple[Fraction, ...]:
+    """How wide the noise of each of a mechanism's patterns is, as a multiple of the plan's noise."""
+    return mechanism.pattern_factors() if hasattr(mechanism, "pattern_factors") else (Fraction(1),) * len(mechanism.patterns())
 
 
 def plan_from_json(data: dict[str, Any]) -> Plan:

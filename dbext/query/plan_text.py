@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dbext.mechanisms.disjoint import DisjointSums
 from dbext.mechanisms.encoded import EncodedMechanism
+from dbext.mechanisms.epochs import Epochs
 from dbext.mechanisms.hierarchical import HierarchicalSums
 from dbext.mechanisms.levelled import LevelledSums
 from dbext.mechanisms.protocol import Mechanism
@@ -53,7 +54,7 @@ def _loss(plan: Plan, picos: int) -> str:
 
 
 def _periods(plan: Plan, tick: Tick) -> str:
-    horizon = "without end" if plan.horizon is None else f"{plan.horizon} in all"
+    horizon = "without end" if plan.horizon is None else f"{plan.horizon} in {'each epoch' if plan.renews else 'all'}"
     if plan.kind == "once":
         return "one answer"
     length = tick.times(plan.grid.step) if isinstance(plan.grid, RegularGrid) else Span(months=plan.grid.months)
@@ -69,6 +70,8 @@ def _first_window(plan: Plan, tick: Tick) -> str:
 
 
 def _mechanism(mechanism: Mechanism | EncodedMechanism) -> str:
+    if isinstance(mechanism, Epochs):
+        return _mechanism(mechanism.first)
     if isinstance(mechanism, DisjointSums):
         split = f" and {mechanism.remainder} ticks more" if mechanism.remainder else ""
         return f"{mechanism.name} of {mechanism.steps} period{'' if mechanism.steps == 1 else 's'}{split}"

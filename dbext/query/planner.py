@@ -16,6 +16,7 @@ from fractions import Fraction
 
 from dbext.errors import BadArgument, InternalError, UnboundedLoss
 from dbext.mechanisms.encoded import is_encoded
+from dbext.mechanisms.epochs import continuing
 from dbext.mechanisms.joint_bounds import joint_bounds
 from dbext.mechanisms.protocol import Mechanism
 from dbext.mechanisms.spread import spread
@@ -37,6 +38,8 @@ from dbext.query.plan import Plan
 from dbext.query.shape import Request, Shape, shape_of
 
 MAX_EPSILON = 1000
+#: A default horizon is compared with one that is so many times shorter, to show what it costs.
+_SHORTER = 10
 
 __all__ = ["Candidate", "Plan", "Request", "candidates", "exact_epsilon", "plan", "plan_question"]
 
@@ -89,7 +92,23 @@ def candidates(
     """Every way to publish one statistic, to which an entry adds such values, calibrated; exactly one is chosen. Spends nothing."""
     request = with_period(request)
     shape = with_levels(replace(shape_of(declaration, request, tick), values=values), request, tick)
-    return _ranked(_calibrated(shape, request, types, delta, grouped=declaration.grouped), request)
+    ranked = _ranked(_calibrated(shape, request, types, delta, grouped=declaration.grouped), request)
+    if not shape.renews:
+        return ranked
+    chosen = next(one for one in ranked if one.chosen)
+    notes = [_cost_of_renewal(chosen.plan, types, delta)]
+    if request.horizon is None and request.max_error is None and shape.horizon > _SHORTER:
+        shorter = replace(shape, horizon=shape.horizon // _SHORTER, renews=False)
+        least = min(_measured(one).mean_std_error for one in _calibrated(shorter, request, types, delta, grouped=declaration.grouped))
+        notes.insert(0, f"mean standard error {chosen.mean_std_error:.4g}; with horizon => {shorter.horizon} it would be {least:.4g}")
+    announced = replace(chosen, plan=replace(chosen.plan, notes=(*chosen.plan.notes, *notes)))
+    return tuple(announced if one is chosen else one for one in ranked)
+
+
+def _cost_of_renewal(made: Plan, types: Sequence[EntryType], delta: Decimal) -> str:
+    """Say what an entry loses that lives through two epochs: what the renewal will have to find in the budget."""
+    both = worst_case_loss((*made.charges, *made.charges_of_epoch(2, types)), types, made.pure)
+    return f"an entry that lives through two epochs loses up to epsilon {float(epsilon_of(max(both.values()), delta)):.4g}"
 
 
 def plan_question(start: int | None, end: int, *, measure: Measure, epsilon: Fraction, types: Sequence[EntryType], delta: Decimal) -> Plan:
@@ -121,7 +140,12 @@ def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delt
         for mechanism, kinds in (levelled(shape, types, pure=delta == 0) if shape.levels else options(shape, pure=delta == 0))
         for kind in kinds
     )
-    return [found for found in plans if found is not None]
+    return [_continuing(found) if shape.renews else found for found in plans if found is not None]
+
+
+def _continuing(found: Plan) -> Plan:
+    """The plan of a running total that goes on when its horizon is reached; priced as it is, for its first epoch."""
+    return replace(found, mechanism=continuing(found.mechanism))
 
 
 def _blank(shape: Shape, mechanism: Mechanism, *, grouped: bool, pure: bool) -> Plan:

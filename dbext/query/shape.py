@@ -28,6 +28,7 @@ class Request:
     `aligned` is False when the user chose the start. With `max_error`, the smallest epsilon is taken whose widest 95% interval reaches
     no further than that to either side; `epsilon` then is the most it may cost. `band` is pointwise (the default) or simultaneous.
     `levels` are the lengths of a hierarchy's blocks, `ranges` those of the ranges that matter most.
+    `at_horizon` says whether a running total ends there or renews itself; by default one with a stated horizon ends.
     """
 
     start_tick: int
@@ -41,6 +42,7 @@ class Request:
     band: str | None = None
     levels: tuple[Span, ...] = ()
     ranges: tuple[Span, ...] = ()
+    at_horizon: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Shape:
 
     `kind` is disjoint, sliding, running_total or once. `width` is set for the first two, `start` and `end` for the last;
     `baseline` says that a running total begins with everything before its first period. `horizon` None is endless. `values` is what an
-    entry adds. Of a hierarchy, `levels` holds the blocks, `ranges` the ranges that matter and `steps` the window, both in periods.
+    entry adds; `renews` says that a new epoch begins at the horizon. Of a hierarchy, `levels` holds the blocks, `ranges` the ranges that matter and `steps` the window, both in periods.
     """
 
     kind: str
@@ -67,12 +69,18 @@ class Shape:
     levels: tuple[Grid, ...] = ()
     ranges: tuple[int, ...] = ()
     steps: int | None = None
+    renews: bool = False
 
 
 def shape_of(declaration: Declaration, request: Request, tick: Tick) -> Shape:
     """The shape of a release. Raises BadArgument or DeclarationRefused for ranges, periods and measures that do not fit together."""
     if request.horizon is not None and not 1 <= request.horizon <= MAX_HORIZON:
         raise BadArgument(f"horizon must lie between 1 and {MAX_HORIZON} periods")
+    if request.at_horizon not in (None, "end", "renew"):
+        raise BadArgument("at_horizon must be end or renew")
+    running = not declaration.range.is_fixed and not isinstance(declaration.range.lower, Ago)
+    if request.at_horizon is not None and not running:
+        raise BadArgument("at_horizon is for running totals: windows need no horizon", hint="Leave at_horizon out.")
     if declaration.range.is_fixed:
         shape = _once(declaration, request)
     elif isinstance(declaration.range.lower, Ago):
@@ -158,10 +166,12 @@ def _running_total(declaration: Declaration, request: Request, tick: Tick) -> Sh
             "a running total by calendar months cannot be aged by days", hint="Publish every so many days, or track by months."
         )
     horizon = request.horizon or _default_horizon(grid, tick)
-    notes = [] if request.horizon else [f"horizon {horizon} periods by default: noise is calibrated for so many, then the release ends"]
+    renews = request.at_horizon == "renew" or (request.at_horizon is None and request.horizon is None)
+    notes = [] if request.horizon else [f"horizon {horizon} periods by default: noise is calibrated for so many"]
+    notes += [f"after {horizon} periods a new epoch begins, whose total goes on"] if renews else []
     if measure is not Measure.STATE and since is None:
         notes.append(f"{measure.value} counts from the start of the first period on, not what was there before")
-    return Shape("running_total", measure, grid, horizon, age=age, baseline=measure is Measure.STATE, notes=tuple(notes))
+    return Shape("running_total", measure, grid, horizon, age=age, baseline=measure is Measure.STATE, notes=tuple(notes), renews=renews)
 
 
 def _refuse_state(measure: Measure, *, bounded: bool) -> None:

@@ -97,8 +97,8 @@ def _record(
     """Store the release with its keys and create its table."""
     groups = group_columns(session, drafted.table, drafted.group_columns, made.measure)
     content = _content(drafted, made, groups) | {"cells": len(keys), "candidates": explained}
-    table_id, summed = drafted.table.table_id, sum_from(drafted.table, made)
-    releases.add(session, number, name, table_id, drafted.declaration.text, content, made.due_tick(1), summed, by)
+    begins = releases.Begins(made.due_tick(1), sum_from(drafted.table, made), made.horizon_end(1))
+    releases.add(session, number, name, drafted.table.table_id, drafted.declaration.text, content, begins, by)
     releases.freeze_keys(session, number, keys)
     release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made), made.whole_numbers, made.band))
     if (target := targets.default_target(session)) is not None:
@@ -116,6 +116,7 @@ def _content(drafted: Draft, made: Plan, groups: Sequence[GroupColumn]) -> dict[
         "kind": made.kind,
         "mechanism": made.mechanism.name,
         "horizon": made.horizon,
+        "renews": made.renews,
         "epsilon": plain(to_decimal(picos_up(made.epsilon))),
     }
 

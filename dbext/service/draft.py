@@ -58,6 +58,7 @@ def draft(
     band: str | None = None,
     levels: list[dict[str, int] | None] | None = None,
     ranges: list[dict[str, int] | None] | None = None,
+    at_horizon: str | None = None,
 ) -> Draft:
     """Compile a declaration and bind it; refuses whatever the caller may not read."""
     if declaration is None:
@@ -81,6 +82,7 @@ def draft(
         band=band,
         levels=_spans("levels", levels),
         ranges=_spans("ranges", ranges),
+        at_horizon=at_horizon,
     )
     return Draft(table, tuple(columns), bound, group_source(bound, groups) if bound.grouped or groups is not None else None, request)
 

@@ -15,8 +15,10 @@ from dbext.database.effects import tick_sums_sql
 from dbext.database.release_table import ReleaseTable
 from dbext.database.releases import Release
 from dbext.database.session import Session
+from dbext.privacy.charge import Charge
 from dbext.query.declaration import declaration_from_json
 from dbext.query.plan import Plan, plan_from_json
+from dbext.service.epochs import reserve_epochs, spent
 from dbext.service.grouping import columns_from_json, groups_from_json
 from dbext.service.noising import Answers, Noising, answers, draw_nodes
 
@@ -60,12 +62,13 @@ def draw_release(session: Session, *, release_id: int) -> int:
         return 0
     releases.require_labels(session, release)
     due = due_of(release, table)
-    periods = list(_periods(due.plan, release.next_period, table.sealed_tick))
+    reserved, epoch_end = reserve_epochs(session, release, due.plan, table)
+    periods = list(_periods(due.plan, release.next_period, min(table.sealed_tick, epoch_end)))
     summed = release.summed_through
     for batch in batches(periods, due.cells):
         summed = _sum_ticks(session, due, batch, summed)
         draw_nodes(session, due.noising, batch)
-    _charge(session, due, periods[-1], summed, who.name)
+    _charge(session, due, periods[-1], summed, who.name, spent(due.plan, reserved, periods[-1]))
     return len(periods)
 
 
@@ -87,7 +90,7 @@ def due_of(release: Release, table: TrackedTable) -> Due:
 
 def _periods(plan: Plan, period: int, sealed: int) -> Iterator[int]:
     """Yield the periods from `period` on that the sealed ticks complete."""
-    while (plan.horizon is None or period <= plan.horizon) and plan.due_tick(period) <= sealed:
+    while (plan.last_period is None or period <= plan.last_period) and plan.due_tick(period) <= sealed:
         yield period
         period += 1
 
@@ -107,7 +110,7 @@ def _sum_ticks(session: Session, due: Due, periods: Sequence[int], summed: int) 
     return max(summed, through)
 
 
-def _charge(session: Session, due: Due, last: int, summed: int, by: str) -> None:
+def _charge(session: Session, due: Due, last: int, summed: int, by: str, charges: Sequence[Charge]) -> None:
     """Write the ledger row, which reserves nothing new, and move the release on."""
     plan, release = due.plan, due.release
     ledger.append(
@@ -117,10 +120,10 @@ def _charge(session: Session, due: Due, last: int, summed: int, by: str) -> None
         recorded_by=by,
         table_id=release.table_id,
         release_id=release.release_id,
-        charges=[charge.through(last) for charge in plan.charges],
+        charges=charges,
     )
-    upcoming = None if plan.horizon is not None and last >= plan.horizon else plan.due_tick(last + 1)
-    releases.advance(session, release, last + 1, upcoming, summed)
+    upcoming = None if plan.last_period is not None and last >= plan.last_period else plan.due_tick(last + 1)
+    releases.advance(session, release, last + 1, upcoming, summed, plan.horizon_end(last + 1 if upcoming else last))
 
 
 def publish_release(session: Session, *, release_id: int) -> int:

@@ -173,6 +173,7 @@ CREATE TABLE dbext_private.release (
     next_answer     bigint NOT NULL DEFAULT 1,
     last_end        bigint,
     next_end        bigint,
+    horizon_end     bigint,
     summed_through  bigint NOT NULL,
     last_error      text,
     target          text,
@@ -188,6 +189,7 @@ COMMENT ON COLUMN dbext_private.release.last_end IS 'Tick that closed the last p
 COMMENT ON COLUMN dbext_private.release.next_end IS 'Tick that must be sealed before the next period is published; NULL when none is to come';
 COMMENT ON COLUMN dbext_private.release.target IS 'Name of the release target whose readers see it; NULL: readers of this database do';
 COMMENT ON COLUMN dbext_private.release.delivered IS 'Last period that a worker has seen committed at the release target';
+COMMENT ON COLUMN dbext_private.release.horizon_end IS 'Tick that closes the horizon, or the epoch of the next period; NULL when there is none';
 COMMENT ON COLUMN dbext_private.release.last_error IS 'SQLSTATE of the last failed publication; NULL after a good one';
 
 CREATE TABLE dbext_private.release_key (

@@ -13,7 +13,7 @@ COMMENT ON COLUMN dbext.candidate.epsilon_by_type IS 'Lifetime loss of the worst
 COMMENT ON COLUMN dbext.candidate.chosen IS 'Whether this one is taken';
 COMMENT ON COLUMN dbext.candidate.reason IS 'Why';
 COMMENT ON COLUMN dbext.candidate.kind IS 'disjoint, sliding, running_total or once';
-COMMENT ON COLUMN dbext.candidate.horizon IS 'Periods in all; NULL: endless';
+COMMENT ON COLUMN dbext.candidate.horizon IS 'Periods in all, or in each epoch; NULL: endless';
 COMMENT ON COLUMN dbext.candidate.notes IS 'How the declaration was read where SQL leaves room';
 
 CREATE TYPE dbext.window_answer AS (
@@ -66,25 +66,27 @@ COMMENT ON FUNCTION dp_set_budget(regclass, numeric, numeric, text) IS
 
 CREATE FUNCTION dbext_private.release_arguments(
     name text, declaration text, every interval, measure text, epsilon numeric, groups text, start text, horizon integer, max_error numeric,
-    band text, levels interval[], ranges interval[]
+    band text, levels interval[], ranges interval[], at_horizon text
 ) RETURNS jsonb
 LANGUAGE sql STABLE
 RETURN pg_catalog.jsonb_build_object(
     'name', name, 'declaration', declaration, 'every', dbext_private.span(every), 'measure', measure, 'epsilon', epsilon::text,
     'groups', groups, 'start', start, 'horizon', horizon, 'max_error', max_error::text, 'band', band,
-    'levels', dbext_private.spans(levels), 'ranges', dbext_private.spans(ranges));
+    'levels', dbext_private.spans(levels), 'ranges', dbext_private.spans(ranges),
+    'at_horizon', at_horizon);
 COMMENT ON FUNCTION dbext_private.release_arguments IS
     'The arguments of a declaration, as Python takes them.';
 
 CREATE FUNCTION dp_create_release(
     name text, declaration text, every interval DEFAULT NULL, measure text DEFAULT NULL, epsilon numeric DEFAULT NULL,
     groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL,
-    band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL
+    band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL,
+    at_horizon text DEFAULT NULL
 ) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN dbext_private.call('create_release', dbext_private.release_arguments(
-        name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges)) #>> '{}';
+        name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon)) #>> '{}';
 END $$;
 COMMENT ON FUNCTION dp_create_release IS
     'Declare a release: plans it, reserves its lifetime loss and creates its table in schema dp_release. start is read in the table''s time zone.';
@@ -92,12 +94,14 @@ COMMENT ON FUNCTION dp_create_release IS
 CREATE FUNCTION dp_plan_release(
     name text, declaration text, every interval DEFAULT NULL, measure text DEFAULT NULL, epsilon numeric DEFAULT NULL,
     groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL,
-    band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL
+    band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL,
+    at_horizon text DEFAULT NULL
 ) RETURNS SETOF dbext.candidate
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext.candidate, dbext_private.call('plan_release',
-        dbext_private.release_arguments(name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges)));
+        dbext_private.release_arguments(
+            name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon)));
 END $$;
 COMMENT ON FUNCTION dp_plan_release IS
     'What dp_create_release with the same arguments would choose from, with predicted errors and prices. Spends nothing, reads no data.';

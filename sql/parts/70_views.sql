@@ -90,11 +90,25 @@ SELECT r.name AS release, pg_catalog.format('%I.%I', t.schema_name, t.table_name
        (r.plan OPERATOR(pg_catalog.->>) 'horizon')::pg_catalog.int8 AS horizon,
        dbext_private.public_moment(r.table_id, r.last_end) AS last_published,
        dbext_private.public_moment(r.table_id, r.next_end) AS next_due,
+       dbext_private.public_moment(r.table_id, r.horizon_end) AS horizon_end,
+       h2.epoch,
+       CASE WHEN r.horizon_end IS NULL THEN NULL
+            WHEN NOT h2.renews THEN 'ends'
+            WHEN h2.reserved OPERATOR(pg_catalog.>) h2.epoch THEN 'next epoch reserved'
+            WHEN h2.reserved OPERATOR(pg_catalog.<) h2.epoch OR r.next_period OPERATOR(pg_catalog.>) h2.lead_from THEN 'next epoch does not fit the budget'
+            ELSE 'next epoch not reserved yet' END AS at_horizon,
        (r.plan OPERATOR(pg_catalog.->>) 'epsilon')::pg_catalog.numeric AS epsilon,
        r.created_by, r.created_at, r.declaration
 FROM dbext_private.release AS r
 JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) r.table_id
 JOIN dbext_private.seal_head AS h ON h.table_id OPERATOR(pg_catalog.=) r.table_id
+CROSS JOIN LATERAL (
+    SELECT e.renews, e.epoch, e.epoch OPERATOR(pg_catalog.*) e.length OPERATOR(pg_catalog.-) GREATEST(1, e.length OPERATOR(pg_catalog./) 10) OPERATOR(pg_catalog.+) 1 AS lead_from,
+           (SELECT count(*) FROM dbext_private.ledger AS l
+            WHERE l.release_id OPERATOR(pg_catalog.=) r.release_id AND l.kind OPERATOR(pg_catalog.=) 'reserve') AS reserved
+    FROM (SELECT coalesce((r.plan OPERATOR(pg_catalog.->>) 'renews')::pg_catalog.bool, false) AS renews, (r.plan OPERATOR(pg_catalog.->>) 'horizon')::pg_catalog.int8 AS length,
+                 CASE WHEN (r.plan OPERATOR(pg_catalog.->>) 'renews')::pg_catalog.bool
+                      THEN (r.next_period OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog./) (r.plan OPERATOR(pg_catalog.->>) 'horizon')::pg_catalog.int8 OPERATOR(pg_catalog.+) 1 END AS epoch) AS e) AS h2
 WHERE r.state OPERATOR(pg_catalog.<>) 'dropped';
 COMMENT ON VIEW dbext.release_status IS 'Every release: how far it is published, what is next, and whether something is wrong.';
 
@@ -162,7 +176,10 @@ COMMENT ON COLUMN dbext.release_status.capture_gap IS 'Whether its table has a m
 COMMENT ON COLUMN dbext.release_status.published IS 'Periods published';
 COMMENT ON COLUMN dbext.release_status.target IS 'Where it is read; NULL: in this database';
 COMMENT ON COLUMN dbext.release_status.delivered IS 'Periods that are at its target';
-COMMENT ON COLUMN dbext.release_status.horizon IS 'Periods in all; NULL: endless';
+COMMENT ON COLUMN dbext.release_status.horizon IS 'Periods that its noise is calibrated for, in all or in each epoch; NULL: endless';
+COMMENT ON COLUMN dbext.release_status.horizon_end IS 'When the horizon, or the present epoch, ends; NULL: never';
+COMMENT ON COLUMN dbext.release_status.epoch IS 'Epoch of the next period, of running totals that renew themselves';
+COMMENT ON COLUMN dbext.release_status.at_horizon IS 'What happens then: ends, next epoch reserved, next epoch not reserved yet (it will be with the last tenth of the epoch), or next epoch does not fit the budget';
 COMMENT ON COLUMN dbext.release_status.last_published IS 'End of the last published period';
 COMMENT ON COLUMN dbext.release_status.next_due IS 'When the next period can be published';
 COMMENT ON COLUMN dbext.release_status.epsilon IS 'Lifetime loss it promised';
