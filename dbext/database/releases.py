@@ -114,7 +114,8 @@ def next_number(session: Session) -> int:
 
 def add(session: Session, number: int, name: str, table_id: int, declaration: str, content: dict, begins: Begins, by: str) -> None:
     """Record a release under its number."""
-    session.execute(SQL["add"], name, table_id, declaration, content, begins.next_end, begins.summed_through, by, number, begins.horizon_end)
+    ticks = (begins.next_end, begins.summed_through)
+    session.execute(SQL["add"], name, table_id, declaration, content, *ticks, by, number, begins.horizon_end)
 
 
 def advance(

@@ -28,7 +28,7 @@ CHOICES = {
     "normalised_square_root": (TOTAL, {"measure": "net", "horizon": 12}, {"max_mutations": 1}, "1e-6"),
     "sliding_root": (WINDOW, {"measure": "net"}, {"max_mutations": 2}, "1e-6"),
     "signed_tree": (TOTAL, {"measure": "state", "horizon": 60}, {"max_mutations": 4}, "0"),
-    "plain_sums": (TOTAL, {"measure": "net", "horizon": 5}, {"max_mutations": 4}, "0"),
+    "plain_sums": (TOTAL, {"measure": "net", "horizon": 5}, {"max_mutations": 2}, "0"),
 }
 
 
