@@ -51,7 +51,8 @@ class Shape:
 
     `kind` is disjoint, sliding, running_total or once. `width` is set for the first two, `start` and `end` for the last;
     `baseline` says that a running total begins with everything before its first period. `horizon` None is endless. `values` is what an
-    entry adds; `renews` says that a new epoch begins at the horizon. Of a hierarchy, `levels` holds the blocks, `ranges` the ranges that matter and `steps` the window, both in periods.
+    entry adds; `renews` says that a new epoch begins at the horizon.
+    Of a hierarchy, `levels` holds the blocks, `ranges` the ranges that matter and `steps` the window, both in periods.
     """
 
     kind: str
