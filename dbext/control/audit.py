@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +91,15 @@ def _private(path: str, flags: int) -> int:
     os.fchmod(descriptor, 0o600)
     return descriptor
 
+
+
+def statistical(form: Format, runs: int) -> ExitCode:
+    """Run experiments on neighbouring databases of a private server, and show what they prove beside what was claimed."""
+    from dbext.control.experiments import experiments
+
+    step(f"{runs} experiments of each kind on a private server")
+    found = list(experiments(runs))
+    columns = ("verdict", "kind", "limits", "mechanism", "delta", "figure", "claimed", "proven", "runs")
+    rows = [{**asdict(one), "verdict": "passed" if one.holds else "failed"} for one in found]
+    write([{column: row[column] for column in columns} for row in rows], columns, form)
+    return ExitCode.DONE if all(one.holds for one in found) else ExitCode.FAILED

@@ -1,0 +1,117 @@
+"""The attacker of the statistical audit: what best tells whether an entry is there, and what that proves.
+
+He knows everything but whether the entry is there. He uses the likelihood ratio of all figures about it (for sums of several noises: the
+best linear statistic), picks a threshold on one half of the experiments and tests it on the other with Clopper-Pearson limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dbext.privacy.noise import DiscreteLaplace
+from dbext.query.plan import Plan
+
+#: Where an entry is at the end of a day of its life: at its first key, at its second, or absent.
+HERE, THERE, GONE = 0, 1, None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of release and the life of an entry that costs it most: (day, place) changes, day 1 being the first period.
+
+    `limits` are the arguments of dp_add_constraint that the life exhausts. `every` is None for one answer.
+    """
+
+    name: str
+    declaration: str
+    measure: str
+    life: tuple[tuple[int, int | None], ...]
+    limits: dict[str, int | str]
+    days: int
+    horizon: int | None = None
+    every: str | None = "1 day"
+
+    @property
+    def periods(self) -> int:
+        """Number of figures per key."""
+        return self.days if self.every else 1
+
+
+def place_at(kind: Kind, day: int) -> int | None:
+    """Return where the entry is at the end of a day."""
+    return next((place for since, place in reversed(kind.life) if since <= day), GONE)
+
+
+def effect(kind: Kind, start: int | None, end: int, key: int) -> int:
+    """Return what the entry does to the exact count of one key over the days (start, end]; None reaches back to the beginning."""
+    if kind.measure in ("entered", "left"):
+        came = 0 if kind.measure == "entered" else 1
+        days = ((day, day - 1) if came == 0 else (day - 1, day) for day in range(start + 1, end + 1))
+        return sum(place_at(kind, there) == key and place_at(kind, absent) is GONE for there, absent in days)
+    return int(place_at(kind, end) == key) - int(start is not None and place_at(kind, start) == key)
+
+
+def statistic(kind: Kind, plan: Plan, first_boundary: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function from figures (experiment x period x key) to what best tells whether the entry is there."""
+    mixing, signal = _model(kind, plan, first_boundary)
+    if isinstance(plan.noise, DiscreteLaplace) and mixing.shape[1] - mixing.shape[0] in (0, 1):
+        return lambda figures: _laplace_ratio(figures, mixing, signal, float(plan.noise.scale))
+    weights = np.linalg.pinv(mixing @ mixing.T) @ mixing @ signal
+    return lambda figures: (figures * weights).sum(axis=(1, 2))
+
+
+def _model(kind: Kind, plan: Plan, first_boundary: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return how answers are put together from what was noised (period x sum), and what the entry does to each sum (sum x key)."""
+    periods, mechanism = range(1, kind.periods + 1), plan.mechanism
+    ranges = {leaf.number: leaf for period in periods for leaf in (mechanism.nodes if plan.whole_numbers else mechanism.leaves)(period)}
+    days = {n: (None if leaf.start is None else leaf.start - first_boundary, leaf.end - first_boundary) for n, leaf in ranges.items()}
+    moved = {number: [effect(kind, *window, key) for key in (HERE, THERE)] for number, window in days.items()}
+    if plan.whole_numbers:
+        sums = {number: np.array(one, float) for number, one in moved.items()}
+    else:
+        rows = [row for period in periods for row in mechanism.rows(period)]
+        sums = {row.number: sum(weight * np.array(moved[leaf], float) for leaf, weight in row.weights) for row in rows}
+    mixing = np.array([[dict(mechanism.answer(period)).get(number, 0) for number in sums] for period in periods], float)
+    return mixing, np.array(list(sums.values()))
+
+
+def _laplace_ratio(figures: np.ndarray, mixing: np.ndarray, signal: np.ndarray, scale: float) -> np.ndarray:
+    """Return the log likelihood ratio of figures (experiment x period x key) that are sums of as many nodes, or of one more.
+
+    If one more node is mixed in, it is summed over: given its value, the figures determine all others.
+    """
+    if mixing.shape[0] == mixing.shape[1]:
+        nodes = np.linalg.inv(mixing) @ figures
+        return ((abs(nodes) - abs(nodes - signal)) / scale).sum(axis=(1, 2))
+    extra = np.linspace(-30 * scale, 30 * scale, 601)
+    rest = np.linalg.inv(mixing[:, 1:])
+    nodes = (rest @ figures)[..., None] - (rest @ mixing[:, 0])[:, None, None] * extra
+
+    def likelihood(shift: np.ndarray) -> np.ndarray:
+        sums = -abs(nodes - shift[1:, :, None]).sum(axis=1) / scale - abs(extra - shift[0][:, None]) / scale
+        return np.logaddexp.reduce(sums, axis=2).sum(axis=1)
+
+    return likelihood(signal) - likelihood(np.zeros_like(signal))
+
+
+def judged(with_entry: np.ndarray, without: np.ndarray, bound: Callable[[int, int, int, int], float]) -> float:
+    """Return the best bound that a threshold chosen on one half of the experiments proves on the other."""
+    half = len(with_entry) // 2
+    best = max(_thresholds(with_entry[:half], without[:half]), key=lambda test: bound(*_hits(test, with_entry[:half], without[:half])))
+    return bound(*_hits(best, with_entry[half:], without[half:]))
+
+
+def _thresholds(with_entry: np.ndarray, without: np.ndarray) -> Iterator[tuple[float, bool]]:
+    for threshold in np.quantile(np.concatenate([with_entry, without]), np.linspace(0.02, 0.98, 97)):
+        yield float(threshold), True
+        yield float(threshold), False
+
+
+def _hits(test: tuple[float, bool], with_entry: np.ndarray, without: np.ndarray) -> tuple[int, int, int, int]:
+    threshold, above = test
+    if above:
+        return int((with_entry >= threshold).sum()), len(with_entry), int((without >= threshold).sum()), len(without)
+    return int((without <= threshold).sum()), len(without), int((with_entry <= threshold).sum()), len(with_entry)

@@ -1,0 +1,187 @@
+"""`dbext audit --statistical`: what an attacker who sees published figures can prove about epsilon, beside what was claimed.
+
+Two databases of a private server differ in entries that change as badly as their constraint allows, through SQL, as a user would. One
+release publishes many independent experiments: every entry has two group keys of its own, so that its cells look like those of a pair of
+databases that differ in that entry alone (`attacker` has the rest). Totals of a `state` all share the noise of their baseline, which hides
+much of what is charged: there the proven figure stays far below.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import psycopg
+from psycopg import sql
+
+from dbext.control.attacker import GONE, HERE, THERE, Kind, judged, statistic
+from dbext.control.cluster import Cluster
+from dbext.privacy.audit_bound import epsilon_lower_bound, mu_lower_bound
+from dbext.privacy.pico import PICOS
+from dbext.query.plan import plan_from_json
+
+CONFIDENCE = 0.99
+FIRST_DAY = dt.date(2020, 1, 1)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Claimed and proven figures: epsilon at delta 0; mu (sensitivity over sigma) of all figures together otherwise."""
+
+    kind: str
+    limits: str
+    mechanism: str
+    delta: float
+    figure: str
+    claimed: float
+    proven: float
+    runs: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was proven beyond the claim."""
+        return self.proven <= self.claimed
+
+
+RECENT = "SELECT place, count(*) FROM people WHERE dp_time > now() - INTERVAL '{} days' GROUP BY place"
+SINCE = "SELECT place, count(*) FROM people WHERE dp_time > '2020-01-02' GROUP BY place"
+PRESENT = "SELECT place, count(*) FROM people GROUP BY place"
+FIXED = "SELECT place, count(*) FROM people WHERE dp_time > '2020-01-02' AND dp_time <= '2020-01-04' GROUP BY place"
+MOVES = ((2, HERE), (3, THERE), (4, GONE))
+COMES = ((2, HERE), (3, GONE))
+
+
+def times(count: int) -> dict[str, int | str]:
+    """Return the limit of so many changes."""
+    return {"max_mutations": count}
+
+
+def within(days: int) -> dict[str, int | str]:
+    """Return the limit of a life of so many days."""
+    return {"active_within": f"{days} days"}
+
+
+KINDS = (
+    Kind("disjoint, entered", RECENT.format(1), "entered", COMES, times(2), 4),
+    Kind("disjoint, left", RECENT.format(1), "left", COMES, times(2), 4),
+    Kind("disjoint, net with a move", RECENT.format(1), "net", MOVES, times(3), 4),
+    Kind("disjoint, net", RECENT.format(1), "net", MOVES, within(2), 4),
+    Kind("disjoint, net", RECENT.format(1), "net", MOVES, times(3) | within(2), 4),
+    Kind("disjoint, entered", RECENT.format(1), "entered", ((2, HERE), (3, GONE), (4, HERE)), within(2), 4),
+    Kind("sliding, entered", RECENT.format(3), "entered", ((4, HERE), (5, GONE)), times(2), 12),
+    Kind("sliding, net", RECENT.format(3), "net", ((4, HERE), (5, GONE)), within(1), 12),
+    Kind("running total, net", SINCE, "net", ((1, HERE), (3, GONE)), times(2), 3, 3),
+    Kind("running total, net", SINCE, "net", ((1, HERE), (2, GONE)), within(1), 3, 3),
+    Kind("running total, state", PRESENT, "state", ((0, HERE), (1, THERE), (3, GONE)), times(3), 3, 3),
+    Kind("one window, net", FIXED, "net", ((2, HERE),), times(1), 3, every=None),
+)
+
+
+def connect(database: str, cluster: Cluster) -> psycopg.Connection:
+    """Open a superuser connection."""
+    return psycopg.connect(cluster.dsn(database), autocommit=True)
+
+
+def set_day(connection: psycopg.Connection, day: int) -> None:
+    """Let it be noon of a day; day 1 is the first period of every release."""
+    moment = f"{FIRST_DAY + dt.timedelta(days=day)} 12:00+00"
+    connection.execute("SELECT set_config('dbext.now', %s, false)", (moment,))
+
+
+def prepare(connection: psycopg.Connection, kind: Kind, runs: int, epsilon: float, delta: float) -> None:
+    """Track an empty table the day before the first period and declare the release, with two keys for each experiment."""
+    connection.execute("CREATE TABLE people (id integer PRIMARY KEY, place integer)")
+    set_day(connection, 0)
+    connection.execute("SELECT dp_track('people')")
+    connection.execute(
+        "SELECT dp_add_constraint('people', 'any', max_mutations => %s, active_within => %s::interval)",
+        (kind.limits.get("max_mutations"), kind.limits.get("active_within")),
+    )
+    connection.execute("SELECT dp_set_budget('people', epsilon => %s::numeric, delta => %s::numeric)", (str(2 * epsilon), str(delta)))
+    set_day(connection, 1)
+    keys = "VALUES " + ", ".join(f"({key})" for key in range(2 * runs))
+    connection.execute(
+        "SELECT dp_create_release('audited', %s, %s, measure => %s, epsilon => %s::numeric, groups => %s, horizon => %s)",
+        (kind.declaration, kind.every, kind.measure, str(epsilon), keys, kind.horizon),
+    )
+
+
+def live(connection: psycopg.Connection, kind: Kind, runs: int) -> None:
+    """Let one entry per experiment live its life. Day 0 is that of the tracking: what is there then belongs to no period."""
+    for day, place in kind.life:
+        set_day(connection, day)
+        if place is GONE:
+            connection.execute("DELETE FROM people")
+        elif connection.execute("SELECT count(*) FROM people").fetchone() == (0,):
+            connection.execute("INSERT INTO people SELECT i, 2 * i + %s FROM generate_series(0, %s - 1) AS i", (place, runs))
+        else:
+            connection.execute("UPDATE people SET place = 2 * id + %s", (place,))
+
+
+def published(connection: psycopg.Connection, kind: Kind, runs: int) -> np.ndarray:
+    """Publish all days and return the figures: experiment x period x key."""
+    set_day(connection, kind.days + 1)
+    connection.execute("CALL dp_publish()")
+    figure = sql.Identifier(kind.measure)
+    rows = connection.execute(sql.SQL("SELECT release_no, place, r.{} FROM dp_release.audited AS r").format(figure)).fetchall()
+    figures = np.full((runs, kind.periods, 2), np.nan)
+    for period, place, value in rows:
+        figures[place // 2, period - 1, place % 2] = value
+    if np.isnan(figures).any():
+        raise RuntimeError("a window or a key was not published")
+    return figures
+
+
+def audit(
+    with_entry: psycopg.Connection,
+    without: psycopg.Connection,
+    kind: Kind,
+    *,
+    runs: int,
+    epsilon: float,
+    delta: float = 0.0,
+    confidence: float = CONFIDENCE,
+    harm: Callable[[psycopg.Connection], None] | None = None,
+) -> Finding:
+    """Run the experiments of one kind in two fresh databases. `harm` may break something before anything is published."""
+    for connection in (with_entry, without):
+        prepare(connection, kind, runs, epsilon, delta)
+    (content,) = with_entry.execute("SELECT r.plan FROM dbext_private.release AS r").fetchone()
+    (first,) = with_entry.execute("SELECT t.first_tick FROM dbext_private.tracked_table AS t").fetchone()
+    plan = plan_from_json(content["plan"])
+    live(with_entry, kind, runs)
+    for connection in (with_entry, without) if harm else ():
+        harm(connection)
+    score = statistic(kind, plan, first)
+    scores = score(published(with_entry, kind, runs)), score(published(without, kind, runs))
+    bound, figure, claimed = epsilon_lower_bound, "epsilon", float(plan.epsilon)
+    if not plan.pure:
+        bound, figure, claimed = mu_lower_bound, "mu", math.sqrt(2 * max(plan.lifetime.values()) / PICOS)
+    proven = judged(*scores, lambda *hits: bound(*hits, confidence=confidence))
+    limits = ", ".join(f"{name} {value}" for name, value in kind.limits.items())
+    return Finding(kind.name, limits, plan.mechanism.name, delta, figure, claimed, proven, runs)
+
+
+@contextmanager
+def fresh_pair(cluster: Cluster, number: int) -> Iterator[tuple[psycopg.Connection, psycopg.Connection]]:
+    """Yield connections to two new databases with the extension."""
+    names = f"with_{number}", f"without_{number}"
+    with connect("postgres", cluster) as maintenance:
+        for name in names:
+            maintenance.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    with connect(names[0], cluster) as one, connect(names[1], cluster) as two:
+        for connection in (one, two):
+            connection.execute("CREATE EXTENSION dbext CASCADE")
+        yield one, two
+
+
+def experiments(runs: int) -> Iterator[Finding]:
+    """Audit every kind of release and constraint on a private server, under pure and zero-concentrated budgets."""
+    with Cluster.create("audit") as cluster:
+        for number, (kind, delta) in enumerate((kind, delta) for delta in (0.0, 1e-6) for kind in KINDS):
+            with fresh_pair(cluster, number) as (one, two):
+                yield audit(one, two, kind, runs=runs, epsilon=2.0 if delta == 0 else 8.0, delta=delta)
