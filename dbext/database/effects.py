@@ -102,19 +102,21 @@ def tick_effects_sql(table_id: int, measure: Measure, predicate: Predicate | Non
     """Return the query for the exact effect of each tick on every cell: release, tick, sums.
 
     Parameters: release, last tick that is summed already, last tick to sum, and the tick that stands for all before it (so that a
-    statistic since the beginning has one row for its whole past). One row per tick that has an effect, cells in order.
+    statistic since the beginning has one row for its whole past). One row per tick that has an effect, cells in order. Cells without an
+    effect are added as zeros and not by a join, which the planner, who knows nothing of these numbers, may make one by one: quadratic.
     """
     counted = " UNION ALL ".join(
-        f"SELECT e.tick, k.cell, {sign}e.total AS total FROM ({_per_value(table_id, condition, image, groups)}) AS e JOIN keys AS k ON {_joined(groups)}"
+        f"SELECT e.tick, k.cell, {sign}e.total AS total FROM ({_per_value(table_id, condition, image, groups)}) AS e "
+        f"JOIN keys AS k ON {_joined(groups)}"
         for image, condition, sign in _counted(measure, predicate)
     )
     return (
         f"WITH keys AS MATERIALIZED ({keys_sql(groups)}), "
         f"effect AS ({counted}), "
-        "total AS (SELECT e.tick, e.cell, sum(e.total)::bigint AS total FROM effect AS e GROUP BY e.tick, e.cell) "
-        "SELECT $1::integer, t.tick, array_agg(coalesce(s.total, 0) ORDER BY k.cell) "
-        "FROM (SELECT DISTINCT tick FROM total) AS t CROSS JOIN keys AS k LEFT JOIN total AS s ON s.tick = t.tick AND s.cell = k.cell "
-        "GROUP BY t.tick"
+        "ticks AS (SELECT DISTINCT e.tick FROM effect AS e), "
+        "every AS (TABLE effect UNION ALL SELECT t.tick, k.cell, 0 FROM ticks AS t CROSS JOIN keys AS k), "
+        "total AS (SELECT e.tick, e.cell, sum(e.total)::bigint AS total FROM every AS e GROUP BY e.tick, e.cell) "
+        "SELECT $1::integer, t.tick, array_agg(t.total ORDER BY t.cell) FROM total AS t GROUP BY t.tick"
     )
 
 

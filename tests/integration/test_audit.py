@@ -124,6 +124,14 @@ def test_what_makes_a_claim_void_is_found(lived, harm):
     assert expected <= seen, [row for row in found if row[2] != "passed"]
 
 
+def test_more_noise_on_paper_than_was_drawn_is_found(lived):
+    """Plan, reservation and charge agree on more noise than was drawn: the variance is off, and so is what is published."""
+    plan = "UPDATE dbext_private.release SET plan = jsonb_set(jsonb_set(plan, '{plan,noise,sigma_squared}', '\"1000000\"'), '{plan,charges,0,noise,sigma_squared}', '\"1000000\"') WHERE name = 'total'"
+    charges = f"UPDATE dbext_private.ledger SET charges = jsonb_set(charges, '{{0,noise,sigma_squared}}', '\"1000000\"') WHERE {NODE_OF.format('total')}"
+    with harmed(lived, LEDGER_OPEN, plan, charges) as found:
+        assert {("noise variance", "total"), ("published values", "total")} <= failed(found)
+
+
 def test_a_sufficient_tolerance_and_delta_pass(lived):
     with harmed(lived, "SELECT dp_accept_delta('cases', 1e-6)", "SELECT dp_set_tolerance('week', 10000)") as found:
         assert failed(found) == set()
