@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
 import psycopg
 from psycopg import sql
 
-from dbext.control.attacker import GONE, HERE, THERE, Kind, judged, statistic
 from dbext.control.cluster import Cluster
 from dbext.privacy.audit_bound import epsilon_lower_bound, mu_lower_bound
 from dbext.privacy.pico import PICOS
 from dbext.query.plan import plan_from_json
+from dbext.service.attacker import GONE, HERE, THERE, Figures, Kind, collected, judged, statistic
 
 CONFIDENCE = 0.99
 FIRST_DAY = dt.date(2020, 1, 1)
@@ -122,18 +121,13 @@ def live(connection: psycopg.Connection, kind: Kind, runs: int) -> None:
             connection.execute("UPDATE people SET place = 2 * id + %s", (place,))
 
 
-def published(connection: psycopg.Connection, kind: Kind, runs: int) -> np.ndarray:
+def published(connection: psycopg.Connection, kind: Kind, runs: int) -> Figures:
     """Publish all days and return the figures: experiment x period x key."""
     set_day(connection, kind.days + 1)
     connection.execute("CALL dp_publish()")
     figure = sql.Identifier(kind.measure)
     rows = connection.execute(sql.SQL("SELECT release_no, place, r.{} FROM dp_release.audited AS r").format(figure)).fetchall()
-    figures = np.full((runs, kind.periods, 2), np.nan)
-    for period, place, value in rows:
-        figures[place // 2, period - 1, place % 2] = value
-    if np.isnan(figures).any():
-        raise RuntimeError("a window or a key was not published")
-    return figures
+    return collected(rows, runs, kind.periods)
 
 
 def audit(

@@ -6,13 +6,16 @@ best linear statistic), picks a threshold on one half of the experiments and tes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from dbext.errors import InternalError
 from dbext.privacy.noise import DiscreteLaplace
 from dbext.query.plan import Plan
+
+Figures = np.ndarray
 
 #: Where an entry is at the end of a day of its life: at its first key, at its second, or absent.
 HERE, THERE, GONE = 0, 1, None
@@ -38,6 +41,16 @@ class Kind:
     def periods(self) -> int:
         """Number of figures per key."""
         return self.days if self.every else 1
+
+
+def collected(rows: Sequence[tuple[int, int, float]], runs: int, periods: int) -> Figures:
+    """Return published (period, key, value) rows as figures: experiment x period x key, two keys an experiment."""
+    figures = np.full((runs, periods, 2), np.nan)
+    for period, place, value in rows:
+        figures[place // 2, period - 1, place % 2] = value
+    if np.isnan(figures).any():
+        raise InternalError("a window or a key was not published")
+    return figures
 
 
 def place_at(kind: Kind, day: int) -> int | None:
