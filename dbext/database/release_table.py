@@ -175,7 +175,8 @@ def rows_sql(made: ReleaseTable) -> str:
         "CASE WHEN EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = $2::integer AND e.from_tick <= p.last "
         "AND (e.through_tick IS NULL OR e.through_tick > coalesce(p.first, p.last - 1))) THEN 'capture_gap' ELSE 'ok' END AS status "
         "FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $8::double precision[], $9::double precision[]) WITH ORDINALITY "
-        "AS p(period, first, last, std_error, half_width, place), dbext_private.tracked_table AS t WHERE t.table_id = $2::integer OFFSET 0) AS w "  # once a period, not once a cell
+        "AS p(period, first, last, std_error, half_width, place), dbext_private.tracked_table AS t WHERE t.table_id = $2::integer "
+        "OFFSET 0) AS w "  # fences the dates in: worked out once a period, not once a cell
         f"CROSS JOIN ({keys_sql(made.groups)}) AS k "
         f"JOIN unnest($6::{made.value_type}[]) WITH ORDINALITY AS v(value, n) ON v.n = (w.place - 1) * $7::bigint + k.cell "
         "ORDER BY v.n"
