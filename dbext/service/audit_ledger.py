@@ -22,6 +22,7 @@ from dbext.privacy.noise import noise_from_json
 from dbext.privacy.pattern import Single
 from dbext.privacy.pico import PICOS
 from dbext.query.plan import Plan
+from dbext.service import epochs
 from dbext.service.audit_finding import FAILED, LEDGER, PASSED, WARNING, Finding, judged
 from dbext.service.audit_transcript import Audited
 from dbext.service.budget import capacity, table_loss
@@ -39,10 +40,11 @@ def release_findings(session: Session, one: Audited) -> Finding:
     """Trace what a release drew to its charges."""
     rows = audit.ledger_of_release(session, one.release.release_id)
     plan, last = one.due.plan, one.release.next_period - 1
-    wrong = [] if rows["reserve"] == [list(plan.charges)] else ["its lifetime is not reserved once, as planned"]
+    wrong = [] if _as_planned(session, one, rows["reserve"]) else ["its lifetime is not reserved once, as planned"]
     charged = rows["publish"][-1] if rows["publish"] else []
     if last:
-        wrong += [] if charged == [charge.through(last) for charge in plan.charges] else ["the last charge is not for all that was drawn"]
+        whole = epochs.spent(plan, rows["reserve"], last)
+        wrong += [] if charged == whole else ["the last charge is not for all that was drawn"]
         wrong += _uncovered(plan, last, charged)
     uncharged = audit.node_facts(session, one.release.release_id).uncharged
     wrong += [f"{uncharged} nodes have no charge in the transaction that drew them"] if uncharged else []
@@ -50,6 +52,16 @@ def release_findings(session: Session, one: Audited) -> Finding:
         wrong.append("after the drop, not exactly what had been published stays charged")
     right = f"{last:,} periods, every node and row charged when it was drawn"
     return judged(LEDGER, "rows traced to charges", one.release.name, wrong, right, float(last))
+
+
+def _as_planned(session: Session, one: Audited, reserved: Sequence[Sequence[Charge]]) -> bool:
+    """Whether what was reserved, an epoch at a time, is for the filters and with the noise of the plan."""
+    plan = one.due.plan
+    if not reserved or list(reserved[0]) != list(plan.charges) or (len(reserved) > 1 and not plan.renews):
+        return False
+    types = catalog.accounted_types(session, one.table)
+    renewed = ((charges, plan.charges_of_epoch(number, types)) for number, charges in enumerate(reserved[1:], 2))
+    return all([(c.pattern, c.noise) for c in charges] == [(c.pattern, c.noise) for c in planned] for charges, planned in renewed)
 
 
 def _uncovered(plan: Plan, last: int, charges: Sequence[Charge]) -> list[str]:

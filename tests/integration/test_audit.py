@@ -25,6 +25,7 @@ def live(cases):
     cases.declare("week", RECENT.format(7), every="1 day", measure="net", epsilon=2, groups=KEYS)
     cases.declare("total", TOTAL, every="1 day", measure="state", horizon=30, epsilon=2, groups=KEYS)
     cases.declare("plain", "SELECT count(*) FROM cases", every="1 day", measure="state", horizon=30, epsilon=1)
+    cases.declare("renewed", TOTAL, every="1 day", measure="state", horizon=5, at_horizon="renew", epsilon=1, groups=KEYS)
     cases.declare("gone", RECENT.format(2), every="2 days", measure="left", epsilon=1, groups=KEYS)
     for day in range(1, DAYS):
         cases.day(day)
@@ -74,7 +75,7 @@ def test_an_untouched_installation_passes(lived):
         assert [row for row in found if row[2] == "warning"] == []
     checks = {check for check, *_ in found}
     assert {"published values", "nodes drawn once", "exact sums", "noise variance", "noise law", "rows traced to charges"} <= checks
-    assert {subject for check, subject, *_ in found if check == "noise variance"} == {"daily", "week", "total", "plain", "gone"}
+    assert {subject for check, subject, *_ in found if check == "noise variance"} == {"daily", "week", "total", "plain", "renewed", "gone"}
 
 
 LEDGER_OPEN = "ALTER TABLE dbext_private.ledger DISABLE TRIGGER ledger_append_only"
