@@ -37,6 +37,7 @@ ENTRIES = {
     "plan_release": "dbext.service.explain:plan_release",
     "explain_release": "dbext.service.explain:explain_release",
     "create_release": "dbext.service.declare:create_release",
+    "confirm_restore": "dbext.service.restore:confirm_restore",
     "publish_to": "dbext.service.target:publish_to",
     "drop_release": "dbext.service.declare:drop_release",
     "draw_release": "dbext.service.publish:draw_release",

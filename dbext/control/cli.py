@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Collection
 from dataclasses import asdict
@@ -44,6 +43,16 @@ ReleaseDsn = Annotated[
         help="The database that releases of dp_publish_to are delivered to.",
     ),
 ]
+WitnessFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--witness",
+        envvar="DBEXT_WITNESS",
+        metavar="FILE",
+        help="A file outside the database server that holds what was charged, and stops us if the ledger does not.",
+    ),
+]
+NewWitness = Annotated[bool, typer.Option("--new-witness", help="Begin the witness file anew: the ledger as it is counts as whole.")]
 ResultFormat = Annotated[Format, typer.Option("--format", help="How results are written.")]
 ReleaseName = Annotated[str, typer.Argument(metavar="RELEASE", help="Name of a declared release.")]
 
@@ -109,16 +118,20 @@ def install(
 
 
 @app.command()
-def publish(dsn: Dsn = "", release_dsn: ReleaseDsn = "", form: ResultFormat = Format.TABLE) -> None:
+def publish(
+    *,
+    dsn: Dsn = "",
+    release_dsn: ReleaseDsn = "",
+    witness: WitnessFile = None,
+    new_witness: NewWitness = False,
+    form: ResultFormat = Format.TABLE,
+) -> None:
     """Seal, then publish all that is due, and deliver what goes to a release target."""
-    from dbext.control.delivery import Deliveries
+    from dbext.control.outside import Places, outside
     from dbext.control.publishing import publish as carry_out
 
-    with connect(dsn) as connection:
-        deliveries = Deliveries(connection, release_dsn, thorough=False)
-        with contextlib.closing(deliveries):
-            deliveries.check()
-            done = carry_out(connection, deliveries)
+    with connect(dsn) as connection, outside(connection, Places(release_dsn, witness, new_witness), thorough=False) as found:
+        done = carry_out(connection, found)
     changed = [asdict(one) for one in done.publications if one.periods or one.error]
     output.write(changed, ["release", "periods", "next_due", "error"], form)
     for warning in (*done.warnings, *(str(one) for one in done.deliveries)):
@@ -135,15 +148,38 @@ def worker(
     *,
     dsn: Dsn = "",
     release_dsn: ReleaseDsn = "",
+    witness: WitnessFile = None,
+    new_witness: NewWitness = False,
     every: Annotated[
         float | None, typer.Option("--every", min=0.1, metavar="SECONDS", help="Publish at a fixed interval, not when releases are due.")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Publish what is due now and return.")] = False,
 ) -> None:
     """Publish whatever falls due, until stopped. Of several workers of a database one leads, the others stand by."""
+    from dbext.control.outside import Places
     from dbext.control.worker import run_worker
 
-    raise typer.Exit(run_worker(dsn, release_dsn, every, once=once))
+    raise typer.Exit(run_worker(dsn, Places(release_dsn, witness, new_witness), every, once=once))
+
+
+@app.command()
+def accept_restore(
+    *,
+    dsn: Dsn = "",
+    release_dsn: ReleaseDsn = "",
+    witness: WitnessFile = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what was lost and accept nothing.")] = False,
+    form: ResultFormat = Format.TABLE,
+) -> None:
+    """Accept that a database was put back to an earlier state: what had left since is charged again. Connect as a superuser."""
+    from dbext.control.accept import accept
+
+    with connect(dsn) as connection:
+        lost, said = accept(connection, release_dsn, witness, dry_run=dry_run)
+    output.write(lost, ["number", "kind", "release", "table", "epsilon", "recorded_at"], form)
+    step(said)
+    if not lost:
+        raise typer.Exit(ExitCode.NOTHING_TO_DO)
 
 
 @app.command()

@@ -7,8 +7,9 @@ import contextlib
 import psycopg
 
 from dbext.control.database import connect
-from dbext.control.failures import is_connection_loss
+from dbext.control.failures import CannotConnect, is_connection_loss
 from dbext.control.target import Delivery, Target, targeted
+from dbext.control.target_tables import known_name
 from dbext.errors import DbextError
 
 APPLICATION_NAME = "dbext delivery"
@@ -23,11 +24,31 @@ class Deliveries:
     def __init__(self, source: psycopg.Connection, dsn: str, *, thorough: bool):
         self.source, self.dsn, self.thorough = source, dsn, thorough
         self._target: Target | None = None
+        self._looked = False
 
     def check(self) -> None:
         """Refuse to publish if the target holds more than the source remembers, or cannot be asked."""
-        if (target := self._open()) is not None:
-            target.require_not_ahead()
+        self._open()
+
+    def note(self) -> bool:
+        """Let the target hold what was charged; False if it cannot be reached now."""
+        try:
+            target = self._open()
+            if target is not None:
+                target.guard.note()
+        except psycopg.Error:
+            if self.source.broken or self.source.closed:
+                raise
+            self.close()
+            return False
+        except CannotConnect:
+            return False
+        return True
+
+    @property
+    def is_witness(self) -> bool:
+        """Whether there is a target, which holds what was charged."""
+        return self._target is not None
 
     def deliver(self) -> tuple[Delivery, ...]:
         """Deliver what is due to be; whatever keeps the target from taking it is an error of the delivery, not ours."""
@@ -63,14 +84,22 @@ class Deliveries:
 
     def _open(self) -> Target | None:
         name = self._name()
-        if not self.dsn or name is None:
+        if not self.dsn or (name is None and self._looked):
             return None
         if self._target is None or self._target.connection.closed or self._target.name != name:
             self.close()
             connection = connect(self.dsn, APPLICATION_NAME)
             try:
-                self._target = Target(self.source, connection, name, thorough=self.thorough)
+                # A source that sends nothing there may have forgotten that it did.
+                name = name or known_name(connection)
+                self._looked = True
+                if name is None:
+                    connection.close()
+                    return None
+                target = Target(self.source, connection, name, thorough=self.thorough)
+                target.require_not_ahead()
             except BaseException:
                 connection.close()
                 raise
+            self._target = target
         return self._target

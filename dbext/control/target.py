@@ -16,6 +16,7 @@ import psycopg
 from psycopg import sql
 
 from dbext.control import target_tables as tables
+from dbext.control.witness import Guard, TargetWitness
 from dbext.errors import DbextError, HistoryLost, TargetRefused
 
 log = logging.getLogger("dbext.worker")
@@ -72,12 +73,17 @@ class Target:
         self._compared: set[str] = set()
         connection.execute(_SETTINGS.format(local="false"))
         tables.require_plain(connection, name)
-        ((self.lineage,),) = source.execute("SELECT dbext_private.own_lineage()").fetchall()
+        ((self.lineage,),) = source.execute("SELECT dbext_private.own_lineage()::text").fetchall()
+        self.guard = Guard(source, TargetWitness(connection, self.lineage, name))
 
     def require_not_ahead(self) -> None:
-        """Refuse to go on if the target holds what the source does not remember."""
+        """Refuse to go on if the target holds what the source does not remember: charges, or periods."""
+        self.guard.check()
         known = {one.identity: one for one in targeted(self.source)}
-        held = "SELECT r.identity, r.name, r.last_no FROM dbext_target.release AS r WHERE r.source = %s AND NOT r.ended AND r.last_no > 0"
+        held = (
+            "SELECT r.identity, r.name, r.last_no FROM dbext_target.release AS r "
+            "WHERE r.source = %s AND NOT r.ended AND r.last_no > r.accepted_no"
+        )
         for identity, name, last_no in self.connection.execute(held, [self.lineage]).fetchall():
             published = known[identity].published if identity in known else 0
             if last_no > published:
@@ -88,7 +94,11 @@ class Target:
         raise HistoryLost(f"{said}; nothing more is published", hint=RESTORED)
 
     def deliver(self) -> list[Delivery]:
-        """Bring the target up to date with every release; one that fails does not stop the others."""
+        """Bring the target up to date with every release; one that fails does not stop the others.
+
+        It holds the charges before it holds what was charged for.
+        """
+        self.guard.note()
         done = []
         for release in targeted(self.source):
             if release.target != self.name:
@@ -110,12 +120,12 @@ class Target:
         if not structure or "table" not in structure:
             raise TargetRefused(f"the release table dp_release.{release.name} is gone or renamed in its own database")
         with self.connection.transaction():
-            last_no = self._claim(release, structure)
+            last_no, accepted_no = self._claim(release, structure)
             # Under the lock on our row at the target: what another worker delivered meanwhile was published before.
             (release,) = [one for one in targeted(self.source) if one.release_id == release.release_id]
-            if last_no > release.published:
+            if last_no > max(release.published, accepted_no):
                 self._refuse_ahead(release.name, last_no, release.published)
-            missing = self._missing(release, structure["table"], last_no)
+            missing = self._missing(release, structure["table"], last_no, accepted_no)
             if missing:
                 self._copy(structure["table"], missing)
                 if min(missing) <= release.delivered:
@@ -129,15 +139,14 @@ class Target:
         self.source.execute("SELECT dbext_private.note_delivered(%s, %s)", [release.release_id, release.published])
         return len(missing)
 
-    def _claim(self, release: Targeted, structure: dict[str, Any]) -> int:
-        """Take the release's row at the target and see that its table is there; return the last period that is."""
+    def _claim(self, release: Targeted, structure: dict[str, Any]) -> tuple[int, int]:
+        """Take the release's row at the target and see that its table is there; return the last periods that are there and accepted."""
         key = [self.lineage, release.identity]
         new = self.connection.execute(
             "INSERT INTO dbext_target.release (source, identity, name) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", [*key, release.name]
         ).rowcount
-        ((last_no,),) = self.connection.execute(
-            "SELECT r.last_no FROM dbext_target.release AS r WHERE r.source = %s AND r.identity = %s FOR UPDATE", key
-        ).fetchall()
+        held = "SELECT r.last_no, r.accepted_no FROM dbext_target.release AS r WHERE r.source = %s AND r.identity = %s FOR UPDATE"
+        ((last_no, accepted_no),) = self.connection.execute(held, key).fetchall()
         there = tables.exists(self.connection, release.name)
         if there and new:
             raise TargetRefused(
@@ -146,18 +155,20 @@ class Target:
             )
         if there:
             tables.require_structure(self.connection, structure["table"])
-            return last_no
+            return last_no, accepted_no
         tables.create(self.connection, structure)
         if last_no:
             self._compared.discard(release.identity)
+            lost = "UPDATE dbext_target.release AS r SET last_no = 0, accepted_no = 0 WHERE r.source = %s AND r.identity = %s"
+            self.connection.execute(lost, key)
             log.warning("the release target had lost dp_release.%s: made anew", release.name)
-        return last_no
+        return 0, 0
 
-    def _missing(self, release: Targeted, table: dict[str, Any], last_no: int) -> Sequence[int]:
+    def _missing(self, release: Targeted, table: dict[str, Any], last_no: int, accepted_no: int) -> Sequence[int]:
         """Return the periods to copy. At first sight and after a gap, every period there is compared with what is stored here."""
         if release.identity in self._compared and last_no == release.delivered:
             return range(last_no + 1, release.published + 1)
-        first = 1 if self.thorough or last_no != release.delivered else max(last_no, 1)
+        first = max(accepted_no + 1, 1 if self.thorough or last_no != release.delivered else last_no)
         with self.source.transaction():
             self.source.execute(_SETTINGS.format(local="true"))
             ours = _digests(self.source, table, first)

@@ -26,11 +26,24 @@ CREATE TABLE dbext_target.release (
     identity     text NOT NULL,
     name         text NOT NULL,
     last_no      bigint NOT NULL DEFAULT 0,
+    accepted_no  bigint NOT NULL DEFAULT 0,
     ended        boolean NOT NULL DEFAULT false,
     delivered_at timestamptz,
     PRIMARY KEY (source, identity)
 );
-COMMENT ON TABLE dbext_target.release IS 'Releases by source: what is here up to period last_no was committed together with that number';
+COMMENT ON TABLE dbext_target.release IS
+    'Releases by source: what is here up to period last_no was committed together with that number';
+COMMENT ON COLUMN dbext_target.release.accepted_no IS
+    'Up to here the source may have published other values since: it was put back, and that was accepted';
+CREATE TABLE dbext_target.ledger (
+    source    uuid NOT NULL,
+    mark      text NOT NULL,
+    ledger_no bigint NOT NULL,
+    content   jsonb NOT NULL,
+    PRIMARY KEY (source, mark)
+);
+COMMENT ON TABLE dbext_target.ledger IS
+    'What the sources have charged: a source that does not know a row of its own was put back to an earlier state';
 """
 
 
@@ -51,6 +64,13 @@ def require_plain(connection: psycopg.Connection, name: str) -> None:
         ((known,),) = connection.execute("SELECT a.name FROM dbext_target.about AS a").fetchall()
     if known != name:
         raise TargetRefused(f'this is release target "{known}", and releases are to go to "{name}"', hint="Check --release-dsn.")
+
+
+def known_name(connection: psycopg.Connection) -> str | None:
+    """Return what a release target is called; None if nothing was ever delivered there."""
+    if connection.execute("SELECT pg_catalog.to_regclass('dbext_target.about')").fetchone()[0] is None:
+        return None
+    return connection.execute("SELECT a.name FROM dbext_target.about AS a").fetchone()[0]
 
 
 def exists(connection: psycopg.Connection, name: str) -> bool:

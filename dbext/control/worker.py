@@ -10,14 +10,15 @@ import contextlib
 import logging
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
 import psycopg
 
 from dbext.control.database import connect
-from dbext.control.delivery import Deliveries
 from dbext.control.failures import ExitCode, is_connection_loss
+from dbext.control.outside import Outside, Places, outside
 from dbext.control.publishing import Outcome, publish
 from dbext.errors import DbextError
 
@@ -34,6 +35,10 @@ GRACE = 0.5
 FIRST_PAUSE, LAST_PAUSE = 1.0, 60.0
 #: Seconds until a failed delivery is tried again.
 RETRY = 5.0
+#: Seconds between two looks at the ledger for charges that a witness does not hold yet.
+WATCH = 2.0
+#: For workers that keep nothing outside.
+NOWHERE = Places()
 
 log = logging.getLogger("dbext.worker")
 
@@ -41,11 +46,11 @@ log = logging.getLogger("dbext.worker")
 class Worker:
     """One worker process. `every`: seconds between publications, None to follow the releases' own schedule.
 
-    `release_dsn`: the release target, empty if there is none.
+    `places`: what it keeps outside the cluster.
     """
 
-    def __init__(self, dsn: str, every: float | None = None, *, release_dsn: str = ""):
-        self.dsn, self.release_dsn, self.every = dsn, release_dsn, every
+    def __init__(self, dsn: str, every: float | None = None, places: Places = NOWHERE):
+        self.dsn, self.places, self.every = dsn, places, every
         self._stopping = threading.Event()
         self._connection: psycopg.Connection | None = None
         self._pause = FIRST_PAUSE
@@ -74,8 +79,8 @@ class Worker:
             if not self._lead(connection):
                 log.info("another worker leads this database")
                 return ExitCode.NOTHING_TO_DO
-            with self._delivering(connection) as deliveries:
-                done = self._publish(connection, deliveries)
+            with outside(connection, self.places, thorough=True) as found:
+                done = self._publish(connection, found)
         if done.failed:
             return ExitCode.FAILED
         return ExitCode.DONE if done.periods else ExitCode.NOTHING_TO_DO
@@ -100,18 +105,18 @@ class Worker:
             self._stopping.wait(STANDBY_WAIT)
         if self._stopping.is_set():
             return
-        with self._delivering(connection) as deliveries:
+        with outside(connection, self.places, thorough=True) as found:
             while not self._stopping.is_set():
-                done = self._publish(connection, deliveries)
+                done = self._publish(connection, found)
                 self._pause = FIRST_PAUSE
-                self._stopping.wait(self._time_to_next(done))
+                self._rest(self._time_to_next(done), found)
 
-    @contextlib.contextmanager
-    def _delivering(self, connection: psycopg.Connection) -> Iterator[Deliveries]:
-        """Look at the release target before anything is published."""
-        with contextlib.closing(Deliveries(connection, self.release_dsn, thorough=True)) as deliveries:
-            deliveries.check()
-            yield deliveries
+    def _rest(self, seconds: float, found: Outside) -> None:
+        """Wait; meanwhile let witnesses hold what questions were charged."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and not self._stopping.wait(min(left, WATCH) if found.has_witness else left):
+            if found.has_witness:
+                found.note()
 
     def _lead(self, connection: psycopg.Connection) -> bool:
         ((leads,),) = connection.execute("SELECT pg_catalog.pg_try_advisory_lock(%s, %s)", LEADER_LOCK).fetchall()
@@ -119,8 +124,8 @@ class Worker:
             log.info("this worker leads")
         return leads
 
-    def _publish(self, connection: psycopg.Connection, deliveries: Deliveries) -> Outcome:
-        done = publish(connection, deliveries)
+    def _publish(self, connection: psycopg.Connection, found: Outside) -> Outcome:
+        done = publish(connection, found)
         for one in done.publications:
             if one.periods:
                 log.info("published %s: %d period(s)", one.release, one.periods)
@@ -161,10 +166,10 @@ def _without_data(error: psycopg.Error | DbextError) -> str:
     return error.diag.message_primary if is_ours else f"{type(error).__name__}, SQLSTATE {error.sqlstate}"
 
 
-def run_worker(dsn: str, release_dsn: str, every: float | None, *, once: bool) -> ExitCode:
+def run_worker(dsn: str, places: Places, every: float | None, *, once: bool) -> ExitCode:
     """Run a worker that SIGTERM and SIGINT stop cleanly."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    worker = Worker(dsn, every, release_dsn=release_dsn)
+    worker = Worker(dsn, every, places)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, worker.stop)
     return worker.run_once() if once else worker.run()

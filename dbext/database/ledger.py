@@ -109,6 +109,16 @@ def spent_charges(session: Session, table_id: int) -> list[Charge]:
     return _charges(session.fetch(SQL["spent_charges"], table_id))
 
 
+def lost_charges(session: Session, table_id: int) -> list[list[Charge]]:
+    """Return what had left of a table in each history that this ledger has lost."""
+    return [_charges([row]) for row in session.fetch(SQL["lost_charges"], table_id)]
+
+
+def forget_loss_bounds(session: Session, budget_id: int) -> None:
+    """Make no certified bound hold any more for a locked budget."""
+    session.execute(SQL["forget_loss_bounds"], budget_id)
+
+
 def published_charges(session: Session, release_id: int) -> list[Charge]:
     """Return all that a release has published so far."""
     return _charges(session.fetch(SQL["published_charges"], release_id))

@@ -86,6 +86,15 @@ WHERE l.table_id = $1::integer AND (l.kind = 'question' OR l.ledger_no IN (
     SELECT max(p.ledger_no) FROM dbext_private.ledger AS p WHERE p.table_id = $1::integer AND p.kind = 'publish' GROUP BY p.release_id))
 ORDER BY l.ledger_no
 
+-- name: lost_charges
+-- What had left of a table in histories that this ledger has lost, one row for each.
+SELECT l.charges::text AS charges FROM dbext_private.ledger AS l
+WHERE l.table_id = $1::integer AND l.kind = 'lost' ORDER BY l.ledger_no
+
+-- name: forget_loss_bounds
+-- The bounds of a budget's tables hold no longer.
+DELETE FROM dbext_private.loss_bound AS b USING dbext_private.tracked_table AS t WHERE b.table_id = t.table_id AND t.budget_id = $1::integer
+
 -- name: published_charges
 -- All that a release has published so far.
 SELECT l.charges::text AS charges
@@ -116,10 +125,10 @@ VALUES ($1::integer, $2::integer, $3::integer, $4::bigint, $5::text, $6::jsonb, 
 
 -- name: uses
 -- What each committed charge of a table is for, in order.
-SELECT CASE l.kind WHEN 'question' THEN 'question' WHEN 'return' THEN 'dropped release' ELSE 'release' END AS kind,
-       coalesce(r.name, 'question ' || l.question_id) AS name, l.release_id, l.charges::text AS charges
+SELECT CASE l.kind WHEN 'question' THEN 'question' WHEN 'return' THEN 'dropped release' WHEN 'lost' THEN 'lost history' ELSE 'release' END AS kind,
+       coalesce(r.name, 'question ' || l.question_id, 'ledger row ' || l.ledger_no) AS name, l.release_id, l.charges::text AS charges
 FROM dbext_private.ledger AS l LEFT JOIN dbext_private.release AS r USING (release_id)
-WHERE l.table_id = $1::integer AND (l.kind IN ('question', 'return')
+WHERE l.table_id = $1::integer AND (l.kind IN ('question', 'return', 'lost')
     OR (l.kind = 'reserve' AND r.release_id IS NOT NULL AND NOT EXISTS (
         SELECT FROM dbext_private.ledger AS b WHERE b.release_id = l.release_id AND b.kind = 'return')))
     AND l.charges <> '[]'

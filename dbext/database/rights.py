@@ -9,9 +9,11 @@ from dbext.database.catalog import TrackedTable
 from dbext.database.identifiers import shown
 from dbext.database.session import Session
 from dbext.database.statements import statements
-from dbext.errors import NotPermitted, NotSupported, SealRefused, UnknownObject
+from dbext.errors import HistoryLost, NotPermitted, NotSupported, SealRefused, UnknownObject
 
 SQL = statements("rights")
+
+BEHIND = "It was put back to an earlier state or is a copy. Accept that as a superuser: dbext accept-restore (see docs/deployment.md)."
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,20 @@ def require_captured(table: TrackedTable) -> None:
 
 def require_home(session: Session) -> None:
     """Refuse a restored, promoted or cloned database: charges and noise that left elsewhere may be missing here."""
+    require_same_cluster(session)
+    (row,) = session.fetch(SQL["home"])
+    if row["behind"]:
+        said = "this database remembers less than what has left it: a witness holds charges that its ledger has not"
+        raise HistoryLost(said, hint=BEHIND)
+    if not row["vouched"]:
+        raise HistoryLost(
+            "no witness has vouched for this ledger lately, as dp_require_witness demands",
+            hint="Start dbext worker with --witness or --release-dsn; after a restart of the server it takes a few seconds.",
+        )
+
+
+def require_same_cluster(session: Session) -> None:
+    """Refuse a database whose cluster, OID or timeline is another one than before."""
     if not session.fetch(SQL["home"])[0]["home"]:
         raise SealRefused(
             "this database was restored, upgraded or promoted since it was last sealed",

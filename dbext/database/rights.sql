@@ -23,8 +23,8 @@ WHERE NOT coalesce(has_any_column_privilege(t.who, t.relation, 'SELECT') AND has
     AND NOT ($3::boolean AND t.relation IS NOT NULL AND dbext_private.is_granted(t.table_id, t.who, NULL))
 
 -- name: home
--- Whether this is the cluster, database and timeline in which the ledger and the noise are all there is.
-SELECT dbext_private.is_home() AS home
+-- Whether this is the cluster, database and timeline in which the ledger and the noise are all there is; and what witnesses say of it.
+SELECT dbext_private.is_home() AS home, t.behind, t.vouched FROM dbext_private.trust() AS t
 
 -- name: isolation
 -- The isolation level of this transaction.

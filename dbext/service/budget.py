@@ -30,12 +30,18 @@ def table_loss(session: Session, table_id: int, charges: Sequence[Charge], *, pu
     return max(worst_case_loss(charges, types, pure).values(), default=0)
 
 
+def lost_loss(session: Session, table_id: int, *, pure: bool) -> int:
+    """Return the picos of all lost histories of a table: entries lived a life of their own in each, so that worst cases add up."""
+    return sum(table_loss(session, table_id, charges, pure=pure) for charges in ledger.lost_charges(session, table_id))
+
+
 def table_losses(session: Session, budget: Budget, extra: dict[int, Sequence[Charge]] | None = None) -> dict[int, int]:
     """Return the picos charged or reserved, by table of a budget. `extra` holds further charges by table."""
     return {
         table_id: table_loss(
             session, table_id, [*ledger.committed_charges(session, table_id), *(extra or {}).get(table_id, ())], pure=budget.pure
         )
+        + lost_loss(session, table_id, pure=budget.pure)
         for table_id in ledger.tables_of(session, budget.budget_id)
     }
 

@@ -10,7 +10,7 @@ from dbext.database import ledger
 from dbext.database.ledger import Budget
 from dbext.database.session import Session
 from dbext.privacy.conversion import epsilon_of
-from dbext.service.budget import as_decimal, capacity, committed_loss, table_loss
+from dbext.service.budget import as_decimal, capacity, committed_loss, lost_loss, table_loss
 from dbext.service.numbers import plain, rounded_down, rounded_up
 
 
@@ -22,7 +22,8 @@ def budget_status(session: Session) -> list[dict[str, Any]]:
 def _figures(session: Session, budget: Budget) -> dict[str, Any]:
     tables = ledger.tables_of(session, budget.budget_id)
     committed = epsilon_of(committed_loss(session, budget), budget.delta)
-    spent = epsilon_of(sum(table_loss(session, one, ledger.spent_charges(session, one), pure=budget.pure) for one in tables), budget.delta)
+    picos = [table_loss(session, one, ledger.spent_charges(session, one), pure=budget.pure) for one in tables]
+    spent = epsilon_of(sum(picos) + sum(lost_loss(session, one, pure=budget.pure) for one in tables), budget.delta)
     return {
         "budget_id": budget.budget_id,
         "spent": rounded_up(spent),

@@ -223,7 +223,7 @@ CREATE TABLE dbext_private.ledger (
     table_id    integer REFERENCES dbext_private.tracked_table,
     release_id  integer,
     question_id bigint,
-    kind        text NOT NULL CONSTRAINT ledger_kind_known CHECK (kind IN ('reserve', 'publish', 'return', 'question', 'budget')),
+    kind        text NOT NULL CONSTRAINT ledger_kind_known CHECK (kind IN ('reserve', 'publish', 'return', 'question', 'budget', 'lost')),
     charges     jsonb NOT NULL,
     epsilon     numeric NOT NULL,
     recorded_by text NOT NULL,
@@ -232,7 +232,7 @@ CREATE TABLE dbext_private.ledger (
 );
 CREATE INDEX ledger_budget ON dbext_private.ledger (budget_id);
 COMMENT ON TABLE dbext_private.ledger IS
-    'Append-only record of every charge. reserve: lifetime of a release; publish: all of it that has left so far; return: what remains charged after a drop; question: one answer; budget: a change of the budget itself.';
+    'Append-only record of every charge. reserve: lifetime of a release; publish: all of it that has left so far; return: what remains charged after a drop; question: one answer; budget: a change of the budget itself; lost: all that had left of a table when a superuser accepted that the ledger had lost it.';
 
 CREATE TABLE dbext_private.open_reservation (
     release_id  integer PRIMARY KEY,

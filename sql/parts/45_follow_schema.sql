@@ -24,6 +24,7 @@ BEGIN
         PERFORM dbext_private.refuse('this database was restored, upgraded or promoted since it was last sealed',
             'A superuser accepts that with SELECT dp_confirm_upgrade().', 'DP031');
     END IF;
+    INSERT INTO dbext_private.lineage (id) VALUES (gen_random_uuid()) ON CONFLICT DO NOTHING;
 END $$;
 COMMENT ON FUNCTION dbext_private.remember_cluster() IS 'Stores the identity of the cluster at the first dp_track; refuses elsewhere.';
 

@@ -196,14 +196,14 @@ COMMENT ON COLUMN dbext.budget_status.reserved IS 'What running releases will st
 COMMENT ON COLUMN dbext.budget_status."left" IS 'What may still be asked for';
 COMMENT ON COLUMN dbext.budget_use.budget IS 'Name of the budget';
 COMMENT ON COLUMN dbext.budget_use.table_name IS 'The table';
-COMMENT ON COLUMN dbext.budget_use.kind IS 'release, dropped release or question';
+COMMENT ON COLUMN dbext.budget_use.kind IS 'release, dropped release, question or lost history';
 COMMENT ON COLUMN dbext.budget_use.name IS 'Name of the release, or number of the question';
 COMMENT ON COLUMN dbext.budget_use.epsilon IS 'What it would cost by itself';
 COMMENT ON COLUMN dbext.budget_use.share IS 'Its share of the budget, in the unit that adds up';
 COMMENT ON COLUMN dbext.ledger.ledger_no IS 'Number of the row';
 COMMENT ON COLUMN dbext.ledger.budget IS 'The budget charged';
 COMMENT ON COLUMN dbext.ledger.table_name IS 'The table';
-COMMENT ON COLUMN dbext.ledger.kind IS 'reserve, publish, return, question or budget';
+COMMENT ON COLUMN dbext.ledger.kind IS 'reserve, publish, return, question, budget or lost';
 COMMENT ON COLUMN dbext.ledger.release IS 'The release it is about';
 COMMENT ON COLUMN dbext.ledger.question_id IS 'The question it is about';
 COMMENT ON COLUMN dbext.ledger.epsilon IS 'What was asked for; 0 where nothing new is reserved';

@@ -20,7 +20,9 @@ PUBLIC_FUNCTIONS = {
     "dp_revoke": ADMIN,
     "dp_publish": ADMIN,
     "dp_publish_to": ADMIN,
+    "dp_require_witness": ADMIN,
     "dp_confirm_upgrade": None,
+    "dp_confirm_restore": None,
     "dp_create_release": ANALYST,
     "dp_plan_release": ANALYST,
     "dp_explain_release": ANALYST,
@@ -48,6 +50,13 @@ PRIVATE_FUNCTIONS = {
         "targeted_releases",
         "release_structure",
         "note_delivered",
+        "knows_ledger",
+        "unknown_rows",
+        "accepted_rows",
+        "rows_to_witness",
+        "note_behind",
+        "vouch",
+        "was_witnessed",
     },
 }
 RANK = [NOBODY, READER, ANALYST, ADMIN]
