@@ -25,7 +25,7 @@ from dbext.query.plan import Plan
 from dbext.service import epochs
 from dbext.service.audit_finding import FAILED, LEDGER, PASSED, WARNING, Finding, judged
 from dbext.service.audit_transcript import Audited
-from dbext.service.budget import capacity, table_loss
+from dbext.service.budget import capacity, lost_loss, table_loss
 from dbext.service.numbers import plain, rounded_up
 
 if TYPE_CHECKING:
@@ -105,12 +105,13 @@ def budget_findings(session: Session, audited: Sequence[Audited]) -> Iterator[Fi
         tables = ledger.tables_of(session, budget.budget_id)
         try:
             committed = sum(table_loss(session, one, ledger.committed_charges(session, one), pure=budget.pure) for one in tables)
+            lost = sum(lost_loss(session, one, pure=budget.pure) for one in tables)
             spent = {one: table_loss(session, one, ledger.spent_charges(session, one), pure=budget.pure) for one in tables}
         except UnboundedLoss as refusal:
             yield Finding(LEDGER, "budget holds", budget.name, FAILED, refusal.message)
             continue
-        yield _holds(budget, committed)
-        yield _history(session, budget, sum(spent.values()))
+        yield _holds(budget, committed + lost)
+        yield _history(session, budget, sum(spent.values()) + lost)
         for table_id in tables:
             yield _against_lives(session, budget, table_id, spent[table_id], audited)
 

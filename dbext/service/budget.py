@@ -182,7 +182,7 @@ def _require_same_figures(session: Session, budget: Budget, epsilon: Decimal, de
 
 def _require_may_leave(session: Session, table: catalog.TrackedTable, budget: Budget) -> None:
     alone = ledger.tables_of(session, budget.budget_id) == [table.table_id]
-    if not alone and ledger.committed_charges(session, table.table_id):
+    if not alone and (ledger.committed_charges(session, table.table_id) or ledger.lost_charges(session, table.table_id)):
         raise NotSupported(
             f'table {table.shown_name} has spent from budget "{budget.name}", which it shares with other tables, and cannot leave it',
             hint="Entries of those tables may be the same people: their losses stay together.",
