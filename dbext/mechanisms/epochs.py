@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -76,6 +77,14 @@ class Epochs:
         """Return the weights of the epoch's own total and of the last total of every epoch before it."""
         epoch = self.epoch_of(period)
         return (*_carried(self, epoch - 1), *self.own(epoch, self._local(period)))
+
+    def factor(self, number: int) -> Fraction:
+        """Return how wide the noise of a node is, as a multiple of the plan's: the same in every epoch."""
+        return self.first.factor((number - 1) % self.first.numbers + 1 if number else 0) if hasattr(self.first, "factor") else Fraction(1)
+
+    def pattern_factors(self) -> tuple[Fraction, ...]:
+        """Return the factor of each pattern."""
+        return self.first.pattern_factors() if hasattr(self.first, "factor") else (Fraction(1),) * len(self.patterns())
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Return what the first epoch noises: later ones are charged when they are reserved."""

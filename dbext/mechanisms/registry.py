@@ -69,7 +69,8 @@ def _square_root(data: dict[str, Any]) -> SquareRoot:
 
 
 def _signed_tree(data: dict[str, Any]) -> SignedTree:
-    return SignedTree(grid_from_json(data["grid"]), data["horizon"], data["radix"], data["levels"], data["baseline"])
+    factors = tuple(Fraction(factor) for factor in data.get("factors", ()))
+    return SignedTree(grid_from_json(data["grid"]), data["horizon"], data["radix"], data["levels"], data["baseline"], factors)
 
 
 def _epochs(data: dict[str, Any]) -> Epochs:

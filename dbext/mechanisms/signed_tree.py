@@ -13,15 +13,16 @@ square-root mechanisms are better anyway.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbext.errors import BadArgument
 from dbext.mechanisms.protocol import Node, check_period
 from dbext.mechanisms.totals import Totals
 from dbext.privacy.grid import MonthGrid, RegularGrid
-from dbext.privacy.pattern import Pattern, SignedBlocks
+from dbext.privacy.pattern import Pattern, SignedBlocks, Single
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,6 +47,11 @@ def digit_weight(total: int, radix: int, levels: int) -> int:
 
 def digit_weights(horizon: int, shape: Shape) -> np.ndarray:
     """Return the number of blocks of every total 1 ... horizon. Cost: O(horizon), in machine words."""
+    return _weights_from(horizon, shape)[1 : horizon + 1]
+
+
+def _weights_from(horizon: int, shape: Shape) -> np.ndarray:
+    """Return the number of blocks of every total 0 ... horizon (or a few more)."""
     import numpy as np
 
     weights = np.arange(_multiples(horizon, shape.radix, shape.levels - 1) + 1)
@@ -53,7 +59,22 @@ def digit_weights(horizon: int, shape: Shape) -> np.ndarray:
         quotient, digit = np.divmod(np.arange(_multiples(horizon, shape.radix, level) + 1), shape.radix)
         up = np.where(digit > 0, shape.radix - digit + weights[np.minimum(quotient + 1, len(weights) - 1)], horizon + 1)
         weights = np.minimum(digit + weights[quotient], up)
-    return weights[1 : horizon + 1]
+    return weights
+
+
+@lru_cache(maxsize=16)
+def level_counts(horizon: int, shape: Shape) -> np.ndarray:
+    """Return how many blocks of each level (rows) every total 1 ... horizon (columns) adds or subtracts. Cost: O(levels horizon)."""
+    import numpy as np
+
+    counts, totals = [], np.arange(1, horizon + 1)
+    for level in range(shape.levels - 1):
+        weights = _weights_from(_multiples(horizon, shape.radix, level + 1), Shape(shape.radix, shape.levels - level - 1))
+        quotient, digit = np.divmod(totals, shape.radix)
+        up = (digit > 0) & (shape.radix - digit + weights[np.minimum(quotient + 1, len(weights) - 1)] < digit + weights[quotient])
+        counts.append(np.where(up, shape.radix - digit, digit))
+        totals = quotient + up
+    return np.array([*counts, totals])
 
 
 @lru_cache(maxsize=32)
@@ -87,21 +108,25 @@ def best_radix(horizon: int, levels: int) -> int | None:
 
 @dataclass(frozen=True)
 class SignedTree(Totals):
-    """Totals of periods 1 ... horizon. With `baseline`, a node (-infinity, end(0)] joins every total (`state`)."""
+    """Totals of periods 1 ... horizon. With `baseline`, a node (-infinity, end(0)] joins every total (`state`).
+
+    `factors` say how wide the noise of each level is, as a multiple of the plan's; empty is alike. The baseline is noised as the top.
+    """
 
     grid: RegularGrid | MonthGrid
     horizon: int
     radix: int
     levels: int
     baseline: bool = False
+    factors: tuple[Fraction, ...] = ()
 
     name = "signed_tree"
     #: Nodes store their noise alone: the answer is the exact total of the window plus the signed noises.
     noise_only = True
 
     def __post_init__(self):
-        if self.horizon < 1 or self.radix < 2 or self.levels < 1:  # noqa: PLR2004 the smallest radix
-            raise BadArgument("a signed tree needs a horizon of at least 1, a radix of at least 2 and one level")
+        if self.horizon < 1 or self.radix < 2 or self.levels < 1 or len(self.factors) not in (0, self.levels):  # noqa: PLR2004 the smallest
+            raise BadArgument("a signed tree needs a period, a radix of at least 2, one level, and one factor a level or none")
 
     @property
     def numbers(self) -> int:
@@ -122,7 +147,27 @@ class SignedTree(Totals):
     def patterns(self) -> tuple[Pattern, ...]:
         """Return every level's blocks, as far as they may be used, and the baseline."""
         used = used_blocks(self.horizon, Shape(self.radix, self.levels))
-        return self._and_baseline(SignedBlocks(self.grid, self.horizon, self.radix, self.levels, self.horizon, used))
+        blocks = SignedBlocks(self.grid, self.horizon, self.radix, self.levels, self.horizon, used)
+        if not self.factors:
+            return self._and_baseline(blocks)
+        levels = tuple(replace(blocks, only=level) for level in range(self.levels))
+        return (*levels, Single(None, self.grid.end(0))) if self.baseline else levels
+
+    def factor(self, number: int) -> Fraction:
+        """Return how wide the noise of a block is, as a multiple of the plan's."""
+        if not self.factors:
+            return Fraction(1)
+        return self.factors[(number - 1) % self.levels] if number else self.factors[-1]
+
+    def pattern_factors(self) -> tuple[Fraction, ...]:
+        """Return the factor of each pattern."""
+        if not self.factors:
+            return (Fraction(1),)
+        return (*self.factors, self.factors[-1]) if self.baseline else self.factors
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tagged form that `mechanism_from_json` reads."""
+        return super().to_json() | {"factors": [str(factor) for factor in self.factors]}
 
     def _node(self, number: int) -> Node:
         if number == 0:

@@ -15,7 +15,7 @@ from dbext.mechanisms.hierarchical import HierarchicalSums, block_counts
 from dbext.mechanisms.levelled import LevelledSums, base_square, ranges_that_matter, squared_widths
 from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot, error_variances
 from dbext.mechanisms.protocol import Mechanism
-from dbext.mechanisms.signed_tree import Shape, SignedTree, digit_weights
+from dbext.mechanisms.signed_tree import Shape, SignedTree, digit_weights, level_counts
 from dbext.mechanisms.sliding_root import BAND, SlidingRoot
 from dbext.mechanisms.square_root import SquareRoot
 
@@ -53,7 +53,11 @@ def _squares(mechanism: Mechanism | EncodedMechanism) -> list[float]:
     if isinstance(mechanism, SquareRoot):
         return (mechanism.answer_series() ** 2).cumsum()[mechanism.baseline :].tolist()
     if isinstance(mechanism, SignedTree):
-        return (digit_weights(mechanism.horizon, Shape(mechanism.radix, mechanism.levels)) + mechanism.baseline).tolist()
+        shape = Shape(mechanism.radix, mechanism.levels)
+        if not mechanism.factors:
+            return (digit_weights(mechanism.horizon, shape) + mechanism.baseline).tolist()
+        squares = [float(factor) ** 2 for factor in mechanism.factors]
+        return (squares @ level_counts(mechanism.horizon, shape) + mechanism.baseline * squares[-1]).tolist()
     if isinstance(mechanism, HierarchicalSums):
         return block_counts(mechanism)
     last = mechanism.horizon if hasattr(mechanism, "baseline") else 1  # windows of one kind of node are all alike

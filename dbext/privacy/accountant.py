@@ -40,7 +40,7 @@ def worst_case_loss(charges: Sequence[Charge], types: Sequence[EntryType], pure:
     Raises UnboundedLoss, naming the type, when nothing bounds it. The figure is never above the sum of the charges' own losses, and never
     falls when a charge is added.
     """
-    return {one.number: _loss_of_type(charges, one, pure) for one in types}
+    return {one.number: _loss_of_type(tuple(charges), one, pure) for one in types}
 
 
 def own_losses(charges: Sequence[Charge], types: Sequence[EntryType], pure: bool) -> list[dict[int, int]]:  # noqa: FBT001 the kind of budget
@@ -48,7 +48,8 @@ def own_losses(charges: Sequence[Charge], types: Sequence[EntryType], pure: bool
     return [worst_case_loss([charge], types, pure) for charge in charges]
 
 
-def _loss_of_type(charges: Sequence[Charge], entry_type: EntryType, pure: bool) -> int:  # noqa: FBT001 the kind of budget
+@lru_cache(maxsize=64)
+def _loss_of_type(charges: tuple[Charge, ...], entry_type: EntryType, pure: bool) -> int:  # noqa: FBT001 the kind of budget
     """Return the least of several upper bounds: charges that can be priced in two ways are so all, none, or where they never end."""
     touching = [charge for charge in charges if charge.concerns(entry_type.number)]
     for charge in touching:

@@ -7,7 +7,7 @@ it can be in a ledger: a new kind of set is a new pattern.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -199,7 +199,7 @@ class SignedBlocks:
     A total that is rounded up takes away blocks which are not over yet; their noise is drawn with the first total that uses them. So the
     blocks of a level reach to the end of the longer block that holds the last total, and one beyond where rounding up carries on.
     With `within`, blocks end there: what lies beyond that period is in none of them, for it cancels in every total up to it. `used` says
-    how many blocks of each level are used at all, where that is known to be fewer.
+    how many blocks of each level are used at all, where that is known to be fewer; `only` restricts the pattern to one level.
     """
 
     grid: RegularGrid | MonthGrid
@@ -208,6 +208,7 @@ class SignedBlocks:
     levels: int
     within: int | None = None
     used: tuple[int, ...] | None = None
+    only: int | None = None
 
     def __post_init__(self):
         if self.count < 1 or self.radix < 2 or self.levels < 1:  # noqa: PLR2004 the smallest radix
@@ -226,15 +227,18 @@ class SignedBlocks:
 
     def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
         """Yield the filters that hold a tick in (since, until], level by level."""
-        for level in range(self.levels):
+        for level in self._listed():
             length = self.radix**level
             blocks = ((self.grid.end(n * length), self.grid.end(self._cut((n + 1) * length))) for n in range(self.blocks(level)))
             yield from _between((block for block in blocks if block[0] < block[1]), since, until)
 
     def span(self) -> tuple[int | None, int | None]:
         """Return the range that the blocks cover."""
-        last = max(self.radix**level * self.blocks(level) for level in range(self.levels))
+        last = max(self.radix**level * self.blocks(level) for level in self._listed())
         return self.grid.end(0), self.grid.end(self._cut(last))
+
+    def _listed(self) -> Sequence[int]:
+        return range(self.levels) if self.only is None else (self.only,)
 
     def _cut(self, period: int) -> int:
         return period if self.within is None else min(period, self.within)
@@ -245,7 +249,7 @@ class SignedBlocks:
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `pattern_from_json` reads."""
-        shape = {"count": self.count, "radix": self.radix, "levels": self.levels, "within": self.within}
+        shape = {"count": self.count, "radix": self.radix, "levels": self.levels, "within": self.within, "only": self.only}
         used = None if self.used is None else list(self.used)
         return {"kind": "signed_blocks", "grid": self.grid.to_json(), **shape, "used": used}
 

@@ -7,7 +7,7 @@ an entry touches few nodes. It wins only if one of them is allowed an epsilon of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dbext.mechanisms.binary_tree import BinaryTree
@@ -17,14 +17,15 @@ from dbext.mechanisms.independent import IndependentWindows, OneWindow
 from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.protocol import Mechanism
-from dbext.mechanisms.signed_tree import SignedTree, best_radix
 from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.mechanisms.square_root import SquareRoot
+from dbext.privacy.constraint import EntryType
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from dbext.privacy.pattern import Windows
 from dbext.query.periods import Grid
 from dbext.query.shape import Shape
+from dbext.query.signed_shares import signed_trees
 
 #: Plain sums are best up to about thirty periods; far beyond, intervals of thousands of terms only cost time, and so does Laplace noise.
 LONGEST_PLAIN = 128
@@ -32,7 +33,6 @@ LONGEST_PLAIN = 128
 LONGEST_NORMALISED = 4_200
 #: Windows of more periods are left to blocks: their root takes seconds to work out.
 LONGEST_ROOT = 1_024
-SIGNED_LEVELS = (2, 3, 4)
 
 _LAPLACE, _GAUSSIAN = (DiscreteLaplace,), (DiscreteGaussian,)
 _EITHER = (DiscreteGaussian, DiscreteLaplace)
@@ -40,13 +40,13 @@ _EITHER = (DiscreteGaussian, DiscreteLaplace)
 Option = tuple[Mechanism, tuple[type[Noise], ...]]
 
 
-def options(shape: Shape, *, pure: bool) -> Iterator[Option]:
+def options(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[Option]:
     """Yield (mechanism, kinds of noise), simplest first."""
     kinds = _LAPLACE if pure else _EITHER
     if shape.kind == "once":
         yield OneWindow(shape.start, shape.end), kinds
     elif shape.kind == "running_total":
-        yield from _totals(shape, pure=pure)
+        yield from _totals(shape, types, pure=pure)
     else:
         windows = Windows(shape.grid, shape.width.ticks, shape.width.steps, shape.age, shape.horizon)
         yield IndependentWindows(windows), kinds
@@ -54,17 +54,15 @@ def options(shape: Shape, *, pure: bool) -> Iterator[Option]:
             yield from _sliding(windows, pure=pure)
 
 
-def _totals(shape: Shape, *, pure: bool) -> Iterator[Option]:
+def _totals(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[Option]:
     what = (_aged(shape), shape.horizon)
     kinds = _LAPLACE if pure else _EITHER if shape.horizon <= LONGEST_PLAIN else _GAUSSIAN
     if shape.horizon <= LONGEST_PLAIN:
         yield PlainSums(*what, shape.baseline), kinds
     yield BinaryTree(*what, shape.baseline), kinds
     if pure:
-        for levels in SIGNED_LEVELS:
-            radix = best_radix(shape.horizon, levels)
-            if radix is not None:
-                yield SignedTree(*what, radix, levels, shape.baseline), _LAPLACE
+        for tree in signed_trees(*what, types, baseline=shape.baseline):
+            yield tree, _LAPLACE
         return
     yield SquareRoot(*what, shape.baseline), _GAUSSIAN
     if shape.horizon <= LONGEST_NORMALISED:

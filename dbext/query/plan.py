@@ -109,7 +109,11 @@ class Plan:
 
     def node_noise(self, number: int) -> Noise:
         """The noise of one node or row."""
-        return scaled(self.noise, self.mechanism.factor(number)) if hasattr(self.mechanism, "factor") else self.noise
+        return scaled(self.noise, self.factor(number))
+
+    def factor(self, number: int) -> Fraction:
+        """How wide the noise of a node is, as a multiple of the plan's."""
+        return self.mechanism.factor(number) if hasattr(self.mechanism, "factor") else Fraction(1)
 
     def node_variance(self, number: int) -> float:
         """Variance of the noise of one node or row."""

@@ -46,7 +46,9 @@ def noise_text(noise: Noise) -> str:
 
 
 def _noise(plan: Plan) -> str:
-    return noise_text(plan.noise) + ("" if plan.whole_numbers else " on encoder rows")
+    factors = plan.pattern_factors
+    by_level = f", by level {', '.join(f'{float(factor):.4g}' for factor in factors)} times that" if len(set(factors)) > 1 else ""
+    return noise_text(plan.noise) + by_level + ("" if plan.whole_numbers else " on encoder rows")
 
 
 def _loss(plan: Plan, picos: int) -> str:

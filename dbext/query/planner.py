@@ -137,7 +137,7 @@ def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delt
     calibrate = _for_epsilon if request.max_error is None else _for_error
     plans = (
         calibrate(_blank(shape, mechanism, grouped=grouped, pure=delta == 0), kind, request, types, delta)
-        for mechanism, kinds in (levelled(shape, types, pure=delta == 0) if shape.levels else options(shape, pure=delta == 0))
+        for mechanism, kinds in (levelled(shape, types, pure=delta == 0) if shape.levels else options(shape, types, pure=delta == 0))
         for kind in kinds
     )
     return [_continuing(found) if shape.renews else found for found in plans if found is not None]
@@ -174,7 +174,7 @@ def _for_error(blank: Plan, kind: type[Noise], request: Request, types: Sequence
         raise BadArgument("max_error must be greater than 0")
     if request.levels:
         raise BadArgument("max_error is not for releases with levels", hint="Give epsilon; dp_plan_release shows the errors.")
-    widest = blank.coefficients(spread(blank.mechanism).period)
+    widest = [(blank.factor(number), weight) for number, weight in blank.mechanism.answer(spread(blank.mechanism).period)]
     noise = largest_noise_within(request.max_error, kind, widest, blank.tail(1))
     if noise is None:
         return None

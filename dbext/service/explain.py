@@ -53,6 +53,8 @@ def candidate_rows(made: Sequence[Candidate], types: Sequence[EntryType], delta:
 
 def _noise(one: Candidate) -> str:
     if isinstance(one.noise, DiscreteLaplace):
-        return f"discrete Laplace, scale {float(one.noise.scale):.6g}"
+        widest = max(one.plan.pattern_factors)
+        upto = f" to {float(one.noise.scale * widest):.6g} by level" if widest > 1 else ""
+        return f"discrete Laplace, scale {float(one.noise.scale):.6g}{upto}"
     where = "" if one.plan.whole_numbers else " on encoder rows"
     return f"discrete Gaussian, sigma {float(one.noise.sigma_squared) ** 0.5:.6g}{where}"

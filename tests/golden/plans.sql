@@ -411,15 +411,15 @@ kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 3653 in each epoch
 first window: (-infinity, 5701], everything
-mechanism: binary_tree on the state before period 1
-noise: discrete Laplace of scale 78
-error: std 156, 95% within 321 in period 1
+mechanism: signed_tree of 4 levels of radix 6 on the state before period 1
+noise: discrete Laplace of scale 24.23, by level 4.312, 2.625, 1.812, 1, 1 times that
+error: std 151.7, 95% within 319 in period 1
 epsilon: 0.5
-loss: imported epsilon 0.5, local epsilon 0.294872
+loss: imported epsilon 0.5, local epsilon 0.219961
 note: horizon 3653 periods by default: noise is calibrated for so many
 note: after 3653 periods a new epoch begins, whose total goes on
-note: mean standard error 287.4; with horizon => 365 it would be 229.6
-note: an entry that lives through two epochs loses up to epsilon 0.5128;
+note: mean standard error 246.8; with horizon => 365 it would be 205.8
+note: an entry that lives through two epochs loses up to epsilon 0.5228;
 
 -- every: 1 day
 -- delta: 1/1000000
@@ -443,11 +443,11 @@ kind: running_total
 measure: state by group
 periods: 1 day each from boundary 5700, 365 in all
 first window: (-infinity, 5701], everything
-mechanism: binary_tree on the state before period 1
-noise: discrete Laplace of scale 132
-error: std 264, 95% within 543 in period 1
+mechanism: signed_tree of 3 levels of radix 6 on the state before period 1
+noise: discrete Laplace of scale 47.51, by level 3.625, 2.188, 1, 1 times that
+error: std 252.6, 95% within 530 in period 1
 epsilon: 0.5
-loss: imported epsilon 0.5, local epsilon 0.227273;
+loss: imported epsilon 0.5, local epsilon 0.145921;
 
 -- every: 1 day
 -- measure: entered
@@ -457,9 +457,9 @@ kind: running_total
 measure: entered
 periods: 1 day each from boundary 5700, 365 in all
 first window: (5700, 5701], 1 day
-mechanism: signed_tree of 2 levels of radix 28
-noise: discrete Laplace of scale 60
-error: std 84.85, 95% within 180 in period 1
+mechanism: signed_tree of 4 levels of radix 7
+noise: discrete Laplace of scale 120
+error: std 169.7, 95% within 359 in period 1
 epsilon: 0.5
 loss: imported epsilon 0.5, local epsilon 0.0333333
 note: entered counts from the start of the first period on, not what was there before;
@@ -489,11 +489,11 @@ kind: running_total
 measure: net
 periods: 7 days each from boundary 5719, 52 in all
 first window: (5719, 5726], 7 days
-mechanism: signed_tree of 2 levels of radix 10
-noise: discrete Laplace of scale 14
-error: std 19.79, 95% within 42 in period 1
+mechanism: signed_tree of 2 levels of radix 6
+noise: discrete Laplace of scale 9.161, by level 1.938, 1 times that
+error: std 25.1, 95% within 53 in period 1
 epsilon: 0.5
-loss: imported epsilon 0.5, local epsilon 0.285714
+loss: imported epsilon 0.5, local epsilon 0.330986
 note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;
 
 -- every: 1 month
@@ -504,9 +504,9 @@ kind: running_total
 measure: net
 periods: 1 month each from boundary 5720, 12 in all
 first window: (5720, 5750], 30 days
-mechanism: plain_sums
-noise: discrete Laplace of scale 4
-error: std 5.642, 95% within 12 in period 1
+mechanism: signed_tree of 2 levels of radix 9
+noise: discrete Laplace of scale 5.6, by level 1, 1.25 times that
+error: std 7.909, 95% within 17 in period 1
 epsilon: 0.5
 loss: imported epsilon 0.5, local epsilon 0.5
 note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;
@@ -518,11 +518,11 @@ kind: running_total
 measure: state
 periods: 7 days each from boundary 5698, 100 in all
 first window: (-infinity, 5702], everything, aged 3 days
-mechanism: signed_tree of 2 levels of radix 14 on the state before period 1
-noise: discrete Laplace of scale 14
-error: std 27.99, 95% within 58 in period 1
+mechanism: signed_tree of 2 levels of radix 8 on the state before period 1
+noise: discrete Laplace of scale 9, by level 2, 1, 1 times that
+error: std 28.45, 95% within 59 in period 1
 epsilon: 0.5
-loss: imported epsilon 0.5, local epsilon 0.285714;
+loss: imported epsilon 0.5, local epsilon 0.444444;
 
 -- every: 7 days
 -- horizon: 100
@@ -532,11 +532,11 @@ kind: running_total
 measure: net
 periods: 7 days each from boundary 5722, 100 in all
 first window: (5719, 5726], 7 days, aged 3 days
-mechanism: signed_tree of 4 levels of radix 4
-noise: discrete Laplace of scale 20
-error: std 28.28, 95% within 60 in period 1
+mechanism: signed_tree of 2 levels of radix 8
+noise: discrete Laplace of scale 9, by level 2, 1 times that
+error: std 25.45, 95% within 54 in period 1
 epsilon: 0.5
-loss: imported epsilon 0.5, local epsilon 0.35;
+loss: imported epsilon 0.5, local epsilon 0.333333;
 
 -- every: 1 day
 -- horizon: 30
@@ -567,7 +567,7 @@ epsilon: 0.5
 loss: local epsilon 0.5
 note: horizon 4096 periods by default: noise is calibrated for so many
 note: after 4096 periods a new epoch begins, whose total goes on
-note: mean standard error 67.89; with horizon => 409 it would be 44.18
+note: mean standard error 67.89; with horizon => 409 it would be 44.3
 note: an entry that lives through two epochs loses up to epsilon 0.75;
 
 -- every: 1 day

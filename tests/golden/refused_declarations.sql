@@ -549,7 +549,7 @@ DP001: horizon must lie between 1 and 20000 periods;
 -- max_error: 10
 -- epsilon: 1
 SELECT count(*) FROM cases;
-DP001: max_error of 10 needs an epsilon of 34.8482, above the 1 allowed
+DP001: max_error of 10 needs an epsilon of 30.7043, above the 1 allowed
 hint: Allow a larger max_error, or a larger epsilon.;
 
 -- every: 1 day

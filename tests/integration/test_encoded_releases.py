@@ -145,7 +145,7 @@ def test_published_errors_are_the_predicted_ones(limited, mechanism):
         "SELECT n.node_no, avg(v ^ 2)::float8, bool_and(v = trunc(v)) FROM dbext_private.node AS n, unnest(n.noisy) AS v GROUP BY 1"
     )
     assert all(whole for *_, whole in stored)
-    assert 0.96 < np.mean([square for _, square, _ in stored]) / plan.noise.variance < 1.04
+    assert 0.96 < np.mean([square / plan.node_variance(number) for number, square, _ in stored]) < 1.04
 
 
 def test_stored_rows_are_the_exact_encoder_times_the_counts_plus_noise_of_the_stated_sigma(limited):

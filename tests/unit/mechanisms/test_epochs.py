@@ -11,7 +11,7 @@ import pytest
 from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.encoded import is_encoded
 from dbext.mechanisms.epochs import continuing
-from dbext.mechanisms.error import answer_variance
+from dbext.mechanisms.error import variance_of
 from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.registry import mechanism_from_json
@@ -108,34 +108,34 @@ def test_the_charges_of_two_epochs_cover_every_life_through_both(delta, measure,
             if measure == "net" and 0 in life:
                 continue
             effects = effect(mechanism, life)
-            rho = sum(value**2 for value in effects) / (2 * float(getattr(plan.noise, "sigma_squared", 1)))
-            pure = sum(map(abs, effects)) / float(getattr(plan.noise, "scale", 1))
+            rho = sum(value**2 for _, value in effects) / (2 * float(getattr(plan.noise, "sigma_squared", 1)))
+            pure = sum(abs(value) / float(getattr(plan.node_noise(number), "scale", 1)) for number, value in effects)
             if delta == 0:
                 worst = max(worst, pure)
             elif hasattr(plan.noise, "sigma_squared"):
                 worst = max(worst, rho)
             else:
-                worst = max(worst, sum(epsilon * math.tanh(epsilon / 2) for epsilon in (abs(v) / float(plan.noise.scale) for v in effects)))
+                worst = max(worst, sum(epsilon * math.tanh(epsilon / 2) for epsilon in (abs(v) / float(plan.noise.scale) for _, v in effects)))
         assert worst * PICOS <= claimed * (1 + 1e-9)
         if limits != {"max_mutations": 1}:
             continue
-        alone = worst_case_loss(charges[:1], types, delta == 0)[1]
+        alone = worst_case_loss(plan.charges, types, delta == 0)[1]
         assert claimed == alone, "one mutation lies in one epoch"
         seen += 1
     assert seen or limits != {"max_mutations": 1}
 
 
 def effect(mechanism, life):
-    """What a life adds to every stored number of periods 1 ... 8."""
+    """What a life adds to every stored number of periods 1 ... 8, by number."""
     start = 5700
     found = []
     for period in range(1, 9):
         if is_encoded(mechanism):
             leaves = {leaf.number: leaf for n in range(1, 9) for leaf in mechanism.leaves(n)}
             rows = mechanism.rows(period)
-            found += [sum(weight * inside(leaves[leaf], life, start) for leaf, weight in row.weights) for row in rows]
+            found += [(row.number, sum(weight * inside(leaves[leaf], life, start) for leaf, weight in row.weights)) for row in rows]
         else:
-            found += [inside(node, life, start) for node in mechanism.nodes(period)]
+            found += [(node.number, inside(node, life, start)) for node in mechanism.nodes(period)]
     return found
 
 
@@ -147,8 +147,8 @@ def test_variances_of_published_errors_are_those_of_the_sum():
     request = Request(start_tick=5700, every=Span(days=1), epsilon=Fraction(1), horizon=6, at_horizon="renew")
     for delta in (PURE, DELTA):
         for one in candidates(declared(TOTAL), request, DAY, (EntryType(1, "one", Constraint(1)),), delta):
-            first, second = (answer_variance(one.noise, one.plan.coefficients(period)) for period in (6, 8))
-            own = answer_variance(one.noise, [weight for _, weight in one.plan.mechanism.own(2, 2)])
+            first, second = (variance_of(one.plan.draws(one.plan.mechanism.answer(period))) for period in (6, 8))
+            own = variance_of(one.plan.draws(one.plan.mechanism.own(2, 2)))
             assert second == pytest.approx(first + own)
             assert one.plan.std_error(8) == pytest.approx(math.sqrt(first + own))
             assert one.plan.half_width_95(8) > one.plan.half_width_95(2)

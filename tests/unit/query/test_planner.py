@@ -149,7 +149,7 @@ def test_max_error_finds_the_smallest_epsilon(sql, delta):
 
 def test_the_largest_noise_within_an_error():
     for kind in (DiscreteLaplace, DiscreteGaussian):
-        noise = largest_noise_within(Fraction(10), kind, (1, 1, 1))
+        noise = largest_noise_within(Fraction(10), kind, [(Fraction(1), 1)] * 3)
         parameter = noise.scale if kind is DiscreteLaplace else noise.sigma_squared
         from dbext.mechanisms.error import half_width_95
 
