@@ -220,6 +220,24 @@ def audit(
 
 
 @app.command()
+def doctor(
+    *,
+    dsn: Dsn = "",
+    reader_dsn: Annotated[
+        str, typer.Option("--reader-dsn", metavar="CONNINFO", help="Look as this reader, not as one whose role is taken on.")
+    ] = "",
+    analyst_dsn: Annotated[str, typer.Option("--analyst-dsn", metavar="CONNINFO", help="Likewise as this analyst.")] = "",
+    fix: Annotated[bool, typer.Option("--fix", help="Run the fixes that are marked safe, each shown before.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what --fix would run.")] = False,
+    form: ResultFormat = Format.TABLE,
+) -> None:
+    """Look the installation over, as its superuser and through the eyes of readers and analysts. Exit code 1: errors or warnings."""
+    from dbext.control.doctor import doctor as carry_out
+
+    raise typer.Exit(carry_out(dsn, form, reader_dsn=reader_dsn, analyst_dsn=analyst_dsn, fix=fix, dry_run=dry_run))
+
+
+@app.command()
 def tables(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
     """Show every tracked table and what an entry of it is."""
     _write_view("tracked_table", dsn, form)

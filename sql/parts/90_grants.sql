@@ -123,6 +123,7 @@ GRANT EXECUTE ON FUNCTION
     dp_untrack(regclass),
     dbext_private.caller(),
     dbext_private.is_admin(name),
+    dbext_private.is_admitted(name),
     dbext_private.effective_now(),
     dbext_private.capture_name(integer, text),
     dbext_private.refuse_tracking_here(oid, name),

@@ -134,7 +134,7 @@ def test_another_version_is_refused(dbext, tickets):
     assert "version 0.0.1" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["demo", "install", "publish", "worker", "explain", "status", "budget", "tables", "audit"])
+@pytest.mark.parametrize("command", ["demo", "install", "publish", "worker", "explain", "status", "budget", "tables", "audit", "doctor"])
 def test_every_command_explains_itself(dbext, command):
     done = dbext(command, "--help")
     assert done.returncode == 0

@@ -61,8 +61,6 @@ def faults(script):
         defaults = re.findall(r"\bDEFAULT\s+([^,]+)", one["arguments"])
         if bad := [text for text in defaults if not re.fullmatch(r"NULL|true|false|-?[0-9.]+|'[^']*'(?:::\w+)?", text.strip())]:
             found.append(f"{name} computes a default: {bad[0].strip()}")
-        if defaults and name.startswith("dbext_private.") and "SECURITY DEFINER" in header:
-            found.append(f"{name} has default arguments, and is nobody's to call")
     plain = without_texts(without_comments(outside_bodies(script)))
     for pattern, said in (
         (r"\bOR REPLACE\b", "replaces what someone may have put there"),
