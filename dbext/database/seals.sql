@@ -38,8 +38,9 @@ UPDATE dbext_private.seal_head AS h SET tick = $2::bigint, boundary = $3::timest
 
 -- name: record
 -- One row per pass; the counts are for dbext_admin alone.
-INSERT INTO dbext_private.seal (table_id, seal_no, first_tick, last_tick, boundary, snapshot, sealed_at, taken, late, mismatched)
-VALUES ($1::integer, $2::bigint, $3::bigint, $4::bigint, $5::timestamptz, $6::pg_snapshot, clock_timestamp(), $7::bigint, $8::bigint, $9::bigint)
+INSERT INTO dbext_private.seal (table_id, seal_no, first_tick, last_tick, boundary, snapshot, sealed_at, taken, late, mismatched, files, written)
+SELECT $1::integer, $2::bigint, $3::bigint, $4::bigint, $5::timestamptz, $6::pg_snapshot, clock_timestamp(), $7::bigint, $8::bigint, $9::bigint, l.files, l.written
+FROM dbext_private.look_at($1::integer) AS l
 
 -- name: summarise
 -- What this seal has read the next one need not read again.

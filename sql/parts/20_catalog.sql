@@ -135,9 +135,13 @@ CREATE TABLE dbext_private.seal (
     taken      bigint NOT NULL,
     late       bigint NOT NULL,
     mismatched bigint NOT NULL,
+    files      bigint,
+    written    bigint,
     PRIMARY KEY (table_id, seal_no)
 );
 COMMENT ON TABLE dbext_private.seal IS 'Every seal pass; the row counts are for dbext_admin alone.';
+COMMENT ON COLUMN dbext_private.seal.files IS 'Hash of the file numbers of the table and its partitions: a rewritten table has others';
+COMMENT ON COLUMN dbext_private.seal.written IS 'Rows that PostgreSQL''s statistics have seen written to the table, rolled back ones included';
 
 CREATE TABLE dbext_private.schema_event (
     event_no     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

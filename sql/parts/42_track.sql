@@ -262,7 +262,7 @@ BEGIN
     EXECUTE dbext_private.lock_statement(tbl);
     table_number := dbext_private.begin_tracking(tbl, tick, time_zone, unit, columns, current_user);
     EXECUTE dbext_private.baseline_statement(table_number) USING dbext_private.effective_now();
-    FOR command IN SELECT c FROM dbext_private.trigger_commands(table_number) AS c LOOP
+    FOR command IN SELECT c FROM dbext_private.trigger_commands(table_number, NULL) AS c LOOP
         EXECUTE command;
     END LOOP;
     RETURN dbext_private.finish_tracking(table_number, current_user);

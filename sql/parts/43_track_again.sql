@@ -100,9 +100,7 @@ BEGIN
     EXECUTE format('TRUNCATE dbext_private.log_%s, dbext_private.deferred_%1$s', table_id);
     EXECUTE format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid) VALUES (''T'', dbext_private.effective_now(), pg_current_xact_id())', table_id);
     UPDATE dbext_private.seal_head AS h SET snapshot = '1:1:' WHERE h.table_id = empty_log.table_id;
-    UPDATE dbext_private.schema_event AS e
-    SET through_tick = greatest(dbext_private.open_tick(e.table_id), dbext_private.table_tick_of(e.table_id, dbext_private.effective_now()))
-    WHERE e.table_id = empty_log.table_id AND e.through_tick IS NULL;
+    PERFORM dbext_private.close_marks(table_id);
 END $$;
 COMMENT ON FUNCTION dbext_private.empty_log(integer) IS
     'Starts the log of a resumed table with a T marker: with the baseline behind it, settled to current image is one ordinary mutation per changed entry.';

@@ -26,7 +26,7 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION dbext_private.lock_statement(oid) IS 'The lock under which a table is tracked: writers wait, partitions neither come nor go.';
 
-CREATE FUNCTION dbext_private.trigger_commands(table_id integer, only_relation oid DEFAULT NULL) RETURNS SETOF text
+CREATE FUNCTION dbext_private.trigger_commands(table_id integer, only_relation oid) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
 BEGIN
     -- Digits sort first: capture runs before the table's own statement triggers, whose changes come after.

@@ -124,6 +124,13 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_labels(integer) IS 'Marks a table when a label of an enum column changed its spelling: predicates and keys are kept as text.';
 
+CREATE FUNCTION dbext_private.event_trigger_states() RETURNS TABLE (name text, state "char")
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT n.name, coalesce(e.evtenabled, 'D') FROM (VALUES ('command'), ('drop'), ('rewrite')) AS n (name)
+    LEFT JOIN pg_event_trigger AS e ON e.evtfoid = to_regproc('dbext_private.follow_' || n.name) AND e.evtname = 'dbext_follow_' || n.name
+$$;
+COMMENT ON FUNCTION dbext_private.event_trigger_states() IS 'Our event triggers and whether they fire (A: always, in replica sessions, too).';
+
 CREATE FUNCTION dbext_private.follow_guards(table_id integer, located oid) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -136,6 +143,10 @@ BEGIN
     IF dbext_private.fed_by_subscription(located) AND NOT (SELECT t.row_triggers FROM dbext_private.tracked_table AS t WHERE t.table_id = follow_guards.table_id) THEN
         PERFORM dbext_private.note_schema_event(table_id, 'trigger',
             'logical replication writes to the table now, which fires no statement triggers; dp_track captures row by row');
+    END IF;
+    IF EXISTS (SELECT FROM dbext_private.event_trigger_states() AS e WHERE e.state <> 'A') THEN
+        PERFORM dbext_private.note_schema_event(table_id, 'event trigger',
+            'an event trigger of dbext is missing or disabled: DDL is noticed by the next seal, and rewritten values are not');
     END IF;
     IF reason IS NOT NULL THEN
         PERFORM dbext_private.note_schema_event(table_id, 'table', 'triggers no longer see every change of the table: ' || reason);
@@ -176,7 +187,8 @@ BEGIN
         (SELECT string_agg(p.prosrc, '' ORDER BY p.proname)
             FROM unnest(ARRAY['insert', 'update', 'delete', 'row', 'truncate']) AS e JOIN pg_proc AS p ON p.proname = format('capture_%s_%s', e, table_id)
             WHERE p.pronamespace = 'dbext_private'::regnamespace),
-        (SELECT u.reason FROM dbext_private.untrackable(relation_id) AS u), dbext_private.fed_by_subscription(relation_id)::text];
+        (SELECT u.reason FROM dbext_private.untrackable(relation_id) AS u), dbext_private.fed_by_subscription(relation_id)::text,
+        (SELECT string_agg(e::text, '' ORDER BY e.name) FROM dbext_private.event_trigger_states() AS e)];
     RETURN encode(sha256(convert_to(facts::text, getdatabaseencoding())), 'hex');
 END $$;
 COMMENT ON FUNCTION dbext_private.schema_facts(integer) IS
@@ -293,29 +305,45 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_drop() IS 'Runs after anything was dropped.';
 
+CREATE FUNCTION dbext_private.altered_columns(table_id integer) RETURNS TABLE (name text, number integer, is_unit boolean, same_type boolean, surely boolean)
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- ALTER TABLE writes the catalog rows of an altered column and of all after it anew, under one command number per altered column: where
+    -- the number changes, a column surely was altered; the others may have been, before one that stands to the left of them.
+    RETURN QUERY SELECT c.attname::text, c.position, coalesce(c.is_unit, false), r.type_id = dbext_private.base_type(c.atttypid),
+        c.command IS DISTINCT FROM c.previous
+    FROM (
+        SELECT a.attname, a.attnum, a.atttypid, k.position, k.is_unit, x.command, lag(x.command) OVER (ORDER BY a.attnum) AS previous
+        FROM dbext_private.tracked_table AS t JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0
+        LEFT JOIN dbext_private.tracked_column AS k ON k.table_id = t.table_id AND k.attribute_number = a.attnum AND NOT k.gone
+        CROSS JOIN LATERAL (SELECT CASE WHEN age(a.xmin) <= 0 THEN a.cmin::text END AS command) AS x
+        WHERE t.table_id = altered_columns.table_id
+    ) AS c LEFT JOIN dbext_private.recorded_columns(altered_columns.table_id) AS r ON r.number = c.position
+    WHERE c.command IS NOT NULL ORDER BY c.attnum;
+END $$;
+COMMENT ON FUNCTION dbext_private.altered_columns(integer) IS
+    'Columns that this transaction altered (surely) or may have altered, in order; number is NULL for one that is not tracked.';
+
 CREATE FUNCTION dbext_private.note_rewritten(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     first record;
+    unit record;
 BEGIN
-    -- The first column that this transaction altered; PostgreSQL writes the catalog rows of those after it anew, whether they were altered or not.
-    SELECT a.attname, k.position, coalesce(k.gone, true) AS gone, k.is_unit, r.type_id = dbext_private.base_type(a.atttypid) AS same_type INTO first
-    FROM dbext_private.tracked_table AS t JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0 AND age(a.xmin) <= 0
-    LEFT JOIN dbext_private.tracked_column AS k ON k.table_id = t.table_id AND k.attribute_number = a.attnum
-    LEFT JOIN dbext_private.recorded_columns(note_rewritten.table_id) AS r ON r.number = k.position
-    WHERE t.table_id = note_rewritten.table_id ORDER BY a.attnum LIMIT 1;
-    IF NOT FOUND OR NOT first.gone AND NOT first.same_type THEN
-        RETURN;  -- follow_columns says so of a column of another type
-    ELSIF NOT first.gone THEN
-        UPDATE dbext_private.tracked_column AS k SET gone = true
-        WHERE k.table_id = note_rewritten.table_id AND k.position = first.position AND first.is_unit;
-        PERFORM dbext_private.note_schema_event(table_id, 'column', format('the values of column "%s" were rewritten by ALTER TABLE%s', first.attname,
-            CASE WHEN first.is_unit THEN '; it identified entries, so nothing is captured any more' ELSE ', which no trigger sees; dp_track records them' END));
-    ELSIF EXISTS (SELECT FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS k USING (table_id)
-            JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = k.attribute_number AND age(a.xmin) <= 0
-            WHERE t.table_id = note_rewritten.table_id AND NOT k.gone) THEN
+    SELECT a.* INTO first FROM dbext_private.altered_columns(note_rewritten.table_id) AS a LIMIT 1;
+    SELECT a.* INTO unit FROM dbext_private.altered_columns(note_rewritten.table_id) AS a WHERE a.is_unit AND a.surely AND a.same_type LIMIT 1;
+    IF unit.number IS NOT NULL THEN
+        UPDATE dbext_private.tracked_column AS k SET gone = true WHERE (k.table_id, k.position) = (note_rewritten.table_id, unit.number);
         PERFORM dbext_private.note_schema_event(table_id, 'column',
-            format('ALTER TABLE rewrote values of column "%s" or of columns after it, which no trigger sees; dp_track records them', first.attname));
+            format('the values of column "%s" were rewritten by ALTER TABLE; it identified entries, so nothing is captured any more', unit.name));
+    ELSIF first.number IS NOT NULL AND NOT first.same_type THEN
+        RETURN;  -- follow_columns says so of a column of another type
+    ELSIF first.number IS NOT NULL THEN
+        PERFORM dbext_private.note_schema_event(table_id, 'column',
+            format('the values of column "%s" were rewritten by ALTER TABLE, which no trigger sees; dp_rebase records them', first.name));
+    ELSIF EXISTS (SELECT FROM dbext_private.altered_columns(note_rewritten.table_id) AS a WHERE a.number IS NOT NULL) THEN
+        PERFORM dbext_private.note_schema_event(table_id, 'column',
+            format('ALTER TABLE rewrote values of column "%s" or of columns after it, which no trigger sees; dp_rebase records them', first.name));
     END IF;
 END $$;
 COMMENT ON FUNCTION dbext_private.note_rewritten(integer) IS 'Marks a table whose rows ALTER TABLE is about to rewrite, if a tracked column may be among what was altered.';
@@ -345,3 +373,6 @@ CREATE EVENT TRIGGER dbext_follow_drop ON sql_drop EXECUTE FUNCTION dbext_privat
 COMMENT ON EVENT TRIGGER dbext_follow_drop IS 'Marks tracked tables that were dropped or lost a capture trigger.';
 CREATE EVENT TRIGGER dbext_follow_rewrite ON table_rewrite EXECUTE FUNCTION dbext_private.follow_rewrite();
 COMMENT ON EVENT TRIGGER dbext_follow_rewrite IS 'Marks tracked tables whose values are rewritten unseen by triggers.';
+ALTER EVENT TRIGGER dbext_follow_command ENABLE ALWAYS;
+ALTER EVENT TRIGGER dbext_follow_drop ENABLE ALWAYS;
+ALTER EVENT TRIGGER dbext_follow_rewrite ENABLE ALWAYS;

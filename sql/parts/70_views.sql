@@ -138,6 +138,27 @@ FROM dbext_private.seal AS s
 JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) s.table_id;
 COMMENT ON VIEW dbext.seal IS 'Every seal with its exact row counts: for administrators alone, who may see raw data anyway.';
 
+CREATE VIEW dbext.capture_check AS
+SELECT c.table_name, c.seal_no, c.sealed_at, c.recorded, c.written, c.rewritten, c.mismatched,
+       pg_catalog.concat_ws('; ',
+           CASE WHEN c.mismatched OPERATOR(pg_catalog.>) 0
+               THEN 'entries were changed unseen before they changed again: dp_rebase makes it good, dp_mark says so to readers' END,
+           CASE WHEN c.rewritten
+               THEN 'the table has new files, as after VACUUM FULL, CLUSTER, TRUNCATE or ALTER TABLE: dp_recount tells whether rows changed' END,
+           CASE WHEN c.written OPERATOR(pg_catalog.>) c.recorded
+               THEN 'more rows were written than recorded, as by rolled back statements and updates that change nothing tracked: dp_recount tells' END
+       ) AS finding
+FROM (
+    SELECT pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, s.seal_no, s.sealed_at, s.taken AS recorded,
+           s.written OPERATOR(pg_catalog.-) pg_catalog.lag(s.written) OVER seals AS written,
+           coalesce(s.files OPERATOR(pg_catalog.<>) pg_catalog.lag(s.files) OVER seals, false) AS rewritten, s.mismatched
+    FROM dbext_private.seal AS s
+    JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) s.table_id
+    WINDOW seals AS (PARTITION BY s.table_id ORDER BY s.seal_no)
+) AS c;
+COMMENT ON VIEW dbext.capture_check IS
+    'What each seal saw of changes that triggers cannot see. For administrators alone: a public mark that followed from row counts would leak them.';
+
 CREATE VIEW dbext.budget_use AS
 SELECT b.name AS budget, pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, u.kind, u.name, u.epsilon, u.share
 FROM dbext_private.budget_uses() AS u
@@ -210,6 +231,14 @@ COMMENT ON COLUMN dbext.ledger.epsilon IS 'What was asked for; 0 where nothing n
 COMMENT ON COLUMN dbext.ledger.charges IS 'Filters and noise charged, for the accountant';
 COMMENT ON COLUMN dbext.ledger.recorded_by IS 'Who';
 COMMENT ON COLUMN dbext.ledger.recorded_at IS 'When';
+COMMENT ON COLUMN dbext.capture_check.table_name IS 'The table';
+COMMENT ON COLUMN dbext.capture_check.seal_no IS 'Number of the pass';
+COMMENT ON COLUMN dbext.capture_check.sealed_at IS 'When';
+COMMENT ON COLUMN dbext.capture_check.recorded IS 'Log rows it took';
+COMMENT ON COLUMN dbext.capture_check.written IS 'Rows written since the pass before, by PostgreSQL''s statistics: rolled back ones and unchanged ones count, too';
+COMMENT ON COLUMN dbext.capture_check.rewritten IS 'Whether the table or a partition has other files than at the pass before';
+COMMENT ON COLUMN dbext.capture_check.mismatched IS 'Entries whose logged old image was not the settled one';
+COMMENT ON COLUMN dbext.capture_check.finding IS 'What that may mean and what to do; empty: nothing';
 COMMENT ON COLUMN dbext.seal.table_name IS 'The table';
 COMMENT ON COLUMN dbext.seal.seal_no IS 'Number of the pass';
 COMMENT ON COLUMN dbext.seal.from_moment IS 'Start of the first tick it closed';

@@ -81,7 +81,7 @@ GRANT EXECUTE ON FUNCTION
     TO dbext_analyst, dbext_admin;
 
 -- Administrators: constraints, budgets, public keys, publication, the ledger and the counts of seals.
-GRANT SELECT ON dbext.ledger, dbext.seal TO dbext_admin;
+GRANT SELECT ON dbext.ledger, dbext.seal, dbext.capture_check TO dbext_admin;
 GRANT USAGE ON SCHEMA dbext_private TO dbext_admin;
 GRANT EXECUTE ON FUNCTION
     dp_add_constraint(regclass, text, text, integer, interval, text),
@@ -133,6 +133,13 @@ GRANT EXECUTE ON FUNCTION
     dbext_private.trigger_commands(integer, oid),
     dbext_private.untrigger_commands(oid),
     dbext_private.partition_tree(oid),
+    dp_rebase(regclass),
+    dp_mark(regclass, text),
+    dp_recount(regclass),
+    dbext_private.begin_rebase(oid, name, timestamptz),
+    dbext_private.finish_rebase(integer, name),
+    dbext_private.begin_recount(oid, name),
+    dbext_private.finish_recount(oid, name),
     dbext_private.finish_tracking(integer, name),
     dbext_private.end_tracking(oid, name),
     dbext_private.drop_capture(oid, name),

@@ -11,6 +11,9 @@ ASK = "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', epsilon => 1)
 PUBLIC_FUNCTIONS = {
     "dp_track": ADMIN,
     "dp_untrack": ADMIN,
+    "dp_recount": ADMIN,
+    "dp_rebase": ADMIN,
+    "dp_mark": ADMIN,
     "dp_add_constraint": ADMIN,
     "dp_alter_constraint": ADMIN,
     "dp_set_budget": ADMIN,

@@ -77,9 +77,9 @@ class Tracked:
         return dict(self.fetch("SELECT key_1, image_2 FROM {admission} WHERE present"))
 
     def events(self) -> list[tuple]:
-        """Return (day from, day through or None, kind, description) of the marks on this table."""
+        """Return (day from, day through or None, kind, description) of the marks on this table, disabled event triggers aside."""
         rows = self.database.fetch(
-            "SELECT from_tick, through_tick, kind, description FROM dbext_private.schema_event WHERE table_id = %s ORDER BY event_no",
+            "SELECT from_tick, through_tick, kind, description FROM dbext_private.schema_event WHERE table_id = %s AND kind <> 'event trigger' ORDER BY event_no",
             (self.number,),
         )
         return [(begin - self.first, None if end is None else end - self.first, kind, text) for begin, end, kind, text in rows]
