@@ -238,6 +238,30 @@ def doctor(
 
 
 @app.command()
+def simulate(
+    declaration_file: Annotated[Path, typer.Argument(metavar="FILE", help="Declaration, with lines '-- epsilon: 1' and so on before it.")],
+    *,
+    source: Annotated[
+        str, typer.Option("--source", metavar="NAME", help="synthetic, dengue, tickets, or a CSV file: time, then a column per cell.")
+    ] = "synthetic",
+    query_text: Annotated[
+        str, typer.Option("--query", metavar="SQL", help="Read a private table instead, as an administrator; nothing is stored.")
+    ] = "",
+    dsn: Dsn = "",
+    repetitions: Annotated[int, typer.Option("--repetitions", min=2, max=10_000, help="How often each method publishes.")] = 100,
+    by_period: Annotated[bool, typer.Option("--by-period", help="Write the error of every period in place of the summary.")] = False,
+    form: ResultFormat = Format.TABLE,
+    report_file: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Also write an HTML page with plots.")] = None,
+) -> None:
+    """Show what a declaration would publish, by every method, and how far from the truth. Stores and charges nothing."""
+    from dbext.control.simulate import Data
+    from dbext.control.simulate import simulate as carry_out
+
+    data = Data(source, query_text, dsn)
+    raise typer.Exit(carry_out(declaration_file, data, repetitions, form, by_period=by_period, report=report_file))
+
+
+@app.command()
 def tables(dsn: Dsn = "", form: ResultFormat = Format.TABLE) -> None:
     """Show every tracked table and what an entry of it is."""
     _write_view("tracked_table", dsn, form)

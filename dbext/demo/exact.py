@@ -90,13 +90,14 @@ def series(scenario: Scenario, statistic: Statistic, changes: list[Step]) -> Ser
     """Return the exact value of a statistic for every group and every day of the scenario."""
     daily: Series = defaultdict(int)
     for day, before, after in changes:
-        for image, sign in _effects(statistic.measure, statistic.satisfies, before, after):
+        for image, sign in effects(statistic.measure, statistic.satisfies, before, after):
             daily[(image[statistic.group_column] if statistic.group_column else None, day)] += sign
     groups = scenario.group_keys if statistic.group_column else (None,)
     return {(group, day): value for group in groups for day, value in _windowed(scenario, statistic, daily, group)}
 
 
-def _effects(measure: str, satisfies: Callable[[Image], bool], before: Image | None, after: Image | None) -> list[tuple[Image, int]]:
+def effects(measure: str, satisfies: Callable[[Image], bool], before: Image | None, after: Image | None) -> list[tuple[Image, int]]:
+    """Return (image whose cell is meant, sign) of what a change counts as."""
     was = before is not None and satisfies(before)
     will = after is not None and satisfies(after)
     if measure == "entered":
@@ -127,5 +128,5 @@ def question_answer(scenario: Scenario, changes: list[Step]) -> int:
         sign
         for day, before, after in changes
         if question.window_start <= day < question.window_end
-        for _, sign in _effects(question.measure, question.satisfies, before, after)
+        for _, sign in effects(question.measure, question.satisfies, before, after)
     )

@@ -82,6 +82,46 @@ def test_an_audit_is_filed_and_tells_monitoring_how_it_ended(dbext, tickets, tmp
     assert (last.returncode, shown["passed"], set(shown)) == (1, False, {"audit_no", "audited_at", "passed"})
 
 
+SIMULATED = """\
+-- every: 1 day
+-- measure: state
+-- epsilon: 2
+-- horizon: 30
+-- max_mutations: 2
+SELECT count(*) FROM ticket WHERE valid
+"""
+
+
+def test_simulate_needs_no_database(dbext, tmp_path):
+    declaration, data, page = (tmp_path / name for name in ("total.sql", "data.csv", "page.html"))
+    declaration.write_text(SIMULATED)
+    data.write_text("day,all\n" + "".join(f"{day},{day % 5}\n" for day in range(30)))
+    done = dbext("simulate", str(declaration), "--source", str(data), "--repetitions", "20", "--format", "json", "--report", str(page))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [row["chosen"] for row in rows] == [True] + [False] * (len(rows) - 1)
+    assert {"binary tree", "re-noised each period"} <= {row["method"] for row in rows}
+    assert page.read_text().count("<polyline") == 2 * (len(rows) + 1)
+    times = dbext("simulate", str(declaration), "--repetitions", "3", "--by-period", "--format", "json")
+    assert len(json.loads(times.stdout)) == 30 * len(rows)
+    data.write_text("day,all\n1,many\n")
+    assert dbext("simulate", str(declaration), "--source", str(data)).returncode == 2
+
+
+def test_simulate_reads_a_private_table_for_administrators_alone_and_stores_nothing(dbext, tickets, tmp_path):
+    declaration = tmp_path / "total.sql"
+    declaration.write_text(SIMULATED)
+    query = "SELECT 1, count(*) FROM ticket"
+    analyst = tickets.create_role("dbext_analyst")
+    tickets.execute(f"GRANT SELECT ON ticket TO {analyst}")
+    arguments = ("simulate", str(declaration), "--repetitions", "2", "--query")
+    refused = dbext(*arguments, query, "--dsn", tickets.dsn(analyst))
+    assert (refused.returncode, "only a member of dbext_admin" in refused.stderr) == (1, True)
+    assert dbext(*arguments, query, "--dsn", tickets.dsn()).returncode == 0
+    writing = dbext(*arguments, "DELETE FROM ticket RETURNING 1, 1", "--dsn", tickets.dsn())
+    assert (writing.returncode, tickets.value("SELECT count(*) FROM ticket")) == (1, 50)
+
+
 def test_explain_of_an_unknown_release_is_an_error_with_a_message(dbext, tickets):
     done = dbext("explain", "nothing", "--dsn", tickets.dsn())
     assert (done.returncode, done.stdout) == (1, "")
@@ -134,7 +174,7 @@ def test_another_version_is_refused(dbext, tickets):
     assert "version 0.0.1" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["demo", "install", "publish", "worker", "explain", "status", "budget", "tables", "audit", "doctor"])
+@pytest.mark.parametrize("command", ["demo", "install", "publish", "worker", "explain", "status", "budget", "tables", "audit", "doctor", "simulate"])
 def test_every_command_explains_itself(dbext, command):
     done = dbext(command, "--help")
     assert done.returncode == 0

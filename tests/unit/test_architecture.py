@@ -25,7 +25,7 @@ OUTSIDE = {
     "typer": {"control"},
 }
 #: The one look upwards: the command line offers the demo, loaded when it is asked for.
-LOOKS_UP = {("dbext.control.showcase", "dbext.demo.run")}
+LOOKS_UP = {("dbext.control.showcase", "dbext.demo.run"), ("dbext.control.simulate", "dbext.demo.public_changes")}
 #: Sources of randomness other than the operating system's, and modules that hide imports.
 FORBIDDEN = {"random", "secrets", "scipy", "dp_accounting", "pickle"}
 MAY_USE_SEEDED_RANDOMNESS = {"demo"}

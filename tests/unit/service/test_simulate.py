@@ -1,0 +1,55 @@
+"""Simulations: errors as predicted, exact series as counted by hand, and files that say too much or too little."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dbext.errors import BadArgument
+from dbext.query.declaration_file import read_declaration
+from dbext.query.planner import candidates
+from dbext.service.simulate import RENOISED, series, simulate, wave
+
+TOTAL = "-- every: 1 day\n-- measure: state\n-- epsilon: 1\n-- delta: {}\n-- horizon: 24\n-- max_mutations: 2\nSELECT count(*) FROM cases"
+WINDOW = "-- every: 1 day\n-- epsilon: 1\n-- measure: entered\n-- max_mutations: 2\nSELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '3 days'"
+
+
+@pytest.mark.parametrize("text", [TOTAL.format(0), TOTAL.format("1e-6"), WINDOW], ids=["pure total", "total", "window"])
+def test_errors_are_those_the_planner_predicts(text):
+    file = read_declaration(text)
+    _, found = simulate(file, wave(24, 1), 3000, 1)
+    made = sorted(candidates(file.declaration, file.request, file.tick, file.types, file.delta), key=lambda one: not one.chosen)
+    for one, planned in zip(found, made, strict=False):
+        assert one.method == planned.mechanism.replace("_", " ")
+        assert one.error == pytest.approx(planned.mean_std_error, rel=0.1), one.method
+        assert one.covered >= 0.93
+    for one in found:
+        assert one.uniform >= one.error
+        assert one.worst >= one.error
+    assert found[0].chosen
+
+
+def test_fresh_noise_each_period_is_far_worse_for_totals():
+    _, found = simulate(read_declaration(TOTAL.format(0)), wave(24, 1), 100, 1)
+    (renoised,) = [one for one in found if one.method == RENOISED]
+    assert renoised.error > 3 * found[0].error
+
+
+def test_exact_series():
+    changes = np.array([[1], [2], [0], [4]])
+    total, window = (read_declaration(text) for text in (TOTAL.format(0), WINDOW))
+    plans = [candidates(one.declaration, one.request, one.tick, one.types, one.delta)[0].plan for one in (total, window)]
+    assert series(plans[0], changes, 6, 0)[:, 0].tolist() == [1, 3, 3, 7, 7, 7]
+    assert series(plans[1], changes, 6, 0)[:, 0].tolist() == [1, 3, 3, 6, 4, 4]
+
+
+def test_fixed_dates_and_groups():
+    file = read_declaration("-- groups: 4\n-- max_mutations: 1\nSELECT a, count(*) FROM t WHERE dp_time > '2020-01-02' AND dp_time <= '2020-01-04' GROUP BY a")
+    assert file.groups == 4
+    assert file.declaration.range.upper.tick - file.declaration.range.lower.tick == 2
+
+
+@pytest.mark.parametrize("text", ["-- colour: red\nSELECT count(*) FROM t", "-- epsilon: much\nSELECT count(*) FROM t", "-- horizon: 1.5\nSELECT count(*) FROM t", "SELECT count(*) FROM t WHERE dp_time > '2020-01-02 06:00'"])
+def test_what_a_file_cannot_say(text):
+    with pytest.raises(BadArgument):
+        read_declaration(text)
