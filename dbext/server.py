@@ -44,6 +44,7 @@ ENTRIES = {
     "publish_release": "dbext.service.publish:publish_release",
     "range_stats": "dbext.service.range:range_stats",
     "range_value": "dbext.service.range:range_value",
+    "restated_history": "dbext.service.restate:restated_history",
     "window_stats": "dbext.service.ask:window_stats",
     "answer_question": "dbext.service.answer:answer_question",
     "reserve_release": "dbext.service.reserve:reserve_release",

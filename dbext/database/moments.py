@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dbext.database.catalog import TrackedTable
 from dbext.database.session import Session
 from dbext.database.statements import statements
@@ -38,6 +40,12 @@ def ends(session: Session, table_id: int, start: int | None, end: int) -> tuple[
     """Return the moments of a window's boundaries."""
     (row,) = session.fetch(SQL["ends"], table_id, start, end)
     return row["first"], row["last"]
+
+
+def windows(session: Session, table_id: int, listed: Sequence[tuple[int | None, int]]) -> list[tuple[str, str]]:
+    """Return the moments of the boundaries of many windows; one from the beginning starts where the table's history does."""
+    rows = session.fetch(SQL["windows"], table_id, [start for start, _ in listed], [end for _, end in listed])
+    return [(row["first"], row["last"]) for row in rows]
 
 
 def shown(session: Session, table: TrackedTable, boundary: int) -> str:

@@ -25,3 +25,9 @@ FROM dbext_private.tracked_table AS t WHERE t.table_id = $1::integer
 -- name: is_literal
 -- Whether a text is a value of a built-in type.
 SELECT dbext_private.canonical_literal($1::text, ($2::text)::regtype, $3::text) IS NOT NULL AS fits
+
+-- name: windows
+-- Moments of many windows' boundaries, in order; a start of NULL is where the table's history begins.
+SELECT dbext_private.table_tick_end($1::integer, coalesce(p.first, t.first_tick - 1)) AS first, dbext_private.table_tick_end($1::integer, p.last) AS last
+FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS p(first, last, place), dbext_private.tracked_table AS t
+WHERE t.table_id = $1::integer ORDER BY p.place

@@ -35,10 +35,10 @@ def assemble(edges: Sequence[Edge], start: Boundary, end: int) -> tuple[tuple[in
     Boundaries are eliminated from the net one by one, those with the fewest neighbours first: nested blocks then never add a connection.
     """
     edges = _balanced(edges)
-    net = _net(edges)
+    net = net_of(edges)
     if start not in net or end not in net:
         return None
-    eliminated = _eliminate(net, start, end)
+    eliminated = eliminate(net, start, end)
     between = net[start].get(end, 0.0)
     if not between:
         return None
@@ -64,7 +64,7 @@ def boundaries(edges: Sequence[Edge]) -> list[int]:
     return sorted({one.end for one in edges} | {one.start for one in edges if one.start is not None})
 
 
-def _net(edges: Sequence[Edge]) -> Net:
+def net_of(edges: Sequence[Edge]) -> Net:
     """Return the conductance between neighbouring boundaries; nodes about the same range conduct together."""
     net: Net = {}
     for one in edges:
@@ -74,7 +74,7 @@ def _net(edges: Sequence[Edge]) -> Net:
     return net
 
 
-def _eliminate(net: Net, start: Boundary, end: int) -> list[tuple[Boundary, dict[Boundary, float]]]:
+def eliminate(net: Net, start: Boundary, end: int) -> list[tuple[Boundary, dict[Boundary, float]]]:
     """Take all boundaries but two out of the net; returns them with the neighbours they had, in order.
 
     A boundary's potential is the mean of its neighbours' by conductance, which connects every two of them by g_1 g_2 / (sum of g).

@@ -50,3 +50,22 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dp_range(text, timestamptz, timestamptz, text[]) IS
     'A range of time between two moments from the published nodes of a release, for one group key. Free.';
+
+CREATE TYPE dbext.restated_window AS (
+    release_no bigint, group_key text[], window_start timestamptz, window_end timestamptz, value double precision, std_error double precision);
+COMMENT ON TYPE dbext.restated_window IS 'A published window of one group, estimated anew from all that its release has published since.';
+COMMENT ON COLUMN dbext.restated_window.release_no IS 'Number of the period, as in the release table';
+COMMENT ON COLUMN dbext.restated_window.group_key IS 'Values of the group columns, as text; empty without groups';
+COMMENT ON COLUMN dbext.restated_window.window_start IS 'Start of the window, exclusive';
+COMMENT ON COLUMN dbext.restated_window.window_end IS 'End of the window, inclusive';
+COMMENT ON COLUMN dbext.restated_window.value IS 'The estimate by least squares';
+COMMENT ON COLUMN dbext.restated_window.std_error IS 'Standard error of its noise: never above that of the published row';
+
+CREATE FUNCTION dp_restated(release text) RETURNS SETOF dbext.restated_window
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext.restated_window,
+        dbext_private.call('restated_history', jsonb_build_object('release', release)));
+END $$;
+COMMENT ON FUNCTION dp_restated(text) IS
+    'The history of a release restated by full least squares over everything it has published. Free; published rows never change.';

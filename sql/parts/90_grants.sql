@@ -64,6 +64,7 @@ GRANT EXECUTE ON FUNCTION
     dp_range(text, text, text, text[]),
     dp_range(text, timestamptz, timestamptz, text[]),
     dp_range_stats(text, text, text),
+    dp_restated(text),
     dp_range_stats(text, timestamptz, timestamptz)
     TO dbext_reader, dbext_analyst, dbext_admin;
 

@@ -32,6 +32,7 @@ PUBLIC_FUNCTIONS = {
     "dp_drop_release": ANALYST,
     "dp_range": READER,
     "dp_range_stats": READER,
+    "dp_restated": READER,
     "dp_accept_delta": ADMIN,
     "dp_audit": ADMIN,
     "dp_set_tolerance": ANALYST,
