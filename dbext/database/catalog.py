@@ -52,6 +52,12 @@ class TrackedTable:
     tracked: bool
     sealed_unconstrained: bool
     sealed_tick: int
+    forgotten_through: int | None = None
+
+    @property
+    def history_begins(self) -> int:
+        """The first boundary at which a window may begin."""
+        return max(self.first_tick - 1, self.first_tick - 1 if self.forgotten_through is None else self.forgotten_through)
 
     @property
     def qualified_name(self) -> str:

@@ -1,6 +1,6 @@
 -- name: table
 -- One tracked table with its last sealed tick.
-SELECT t.table_id, t.schema_name, t.table_name, t.relation::bigint AS relation, t.budget_id, t.tick_kind, t.tick_size, t.time_zone, t.first_tick,
+SELECT t.table_id, t.schema_name, t.table_name, t.relation::bigint AS relation, t.budget_id, t.tick_kind, t.tick_size, t.time_zone, t.first_tick, t.forgotten_through,
        t.tracked, t.sealed_unconstrained, h.tick AS sealed_tick
 FROM dbext_private.tracked_table AS t JOIN dbext_private.seal_head AS h USING (table_id)
 WHERE t.table_id = $1::integer

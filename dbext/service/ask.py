@@ -112,8 +112,8 @@ def _require_sealed(session: Session, table: TrackedTable, last: int) -> None:
 
 
 def _require_history(session: Session, table: TrackedTable, first: int) -> None:
-    if first < table.first_tick - 1:
-        begins = moments.shown(session, table, table.first_tick - 1)
+    if first < table.history_begins:
+        begins = moments.shown(session, table, table.history_begins)
         raise BadArgument(f"the window begins before the history of table {table.shown_name}, which begins at {begins}")
 
 

@@ -116,7 +116,7 @@ def _spans(name: str, given: list[dict[str, int] | None] | None) -> tuple[Span, 
 
 def _start(session: Session, table: TrackedTable, start: str | None) -> int:
     if start is None:
-        return max(moments.present_boundary(session, table), table.first_tick - 1)
+        return max(moments.present_boundary(session, table), table.history_begins)
     floor, ceiling = moments.snap(session, table, "start", start)
     if floor != ceiling:
         before, after = (moments.shown(session, table, boundary) for boundary in (floor, ceiling))
@@ -126,8 +126,8 @@ def _start(session: Session, table: TrackedTable, start: str | None) -> int:
 
 
 def _require_history(session: Session, table: TrackedTable, name: str, boundary: int) -> None:
-    if boundary < table.first_tick - 1:
-        begins = moments.shown(session, table, table.first_tick - 1)
+    if boundary < table.history_begins:
+        begins = moments.shown(session, table, table.history_begins)
         raise BadArgument(f"{name} lies before the history of table {table.shown_name}, which begins at {begins}")
 
 

@@ -57,6 +57,7 @@ CREATE TABLE dbext_private.tracked_table (
     sealed_unconstrained  boolean NOT NULL DEFAULT false,
     tracked_at            timestamptz NOT NULL,
     row_triggers          boolean NOT NULL DEFAULT false,
+    forgotten_through     bigint,
     schema_facts          text
 );
 CREATE INDEX tracked_table_name ON dbext_private.tracked_table (schema_name, table_name);
@@ -66,6 +67,7 @@ COMMENT ON COLUMN dbext_private.tracked_table.relation IS
 COMMENT ON COLUMN dbext_private.tracked_table.tick_size IS 'Days, months or (kind fixed) microseconds in one tick';
 COMMENT ON COLUMN dbext_private.tracked_table.first_tick IS 'Tick that holds the baseline';
 COMMENT ON COLUMN dbext_private.tracked_table.row_triggers IS 'Captured row by row: logical replication fires no other triggers';
+COMMENT ON COLUMN dbext_private.tracked_table.forgotten_through IS 'Last tick whose changes dp_retain has folded into one; NULL: none';
 COMMENT ON COLUMN dbext_private.tracked_table.schema_facts IS 'Hash of what the catalogs said when the schema was last followed';
 COMMENT ON COLUMN dbext_private.tracked_table.sealed_unconstrained IS
     'Entries were admitted before any constraint existed: the accountant counts an unconstrained type';

@@ -168,8 +168,8 @@ BEGIN
         RETURNING table_id INTO table_number;
     ELSE
         UPDATE dbext_private.tracked_table AS t
-        SET (schema_name, table_name, relation, tick_kind, tick_size, time_zone, first_tick, tracked, tracked_at, sealed_unconstrained, schema_facts)
-            = (SELECT n.nspname, c.relname, c.oid, parts.kind, parts.size, zone, tick_now, false, moment, false, NULL
+        SET (schema_name, table_name, relation, tick_kind, tick_size, time_zone, first_tick, tracked, tracked_at, sealed_unconstrained, forgotten_through, schema_facts)
+            = (SELECT n.nspname, c.relname, c.oid, parts.kind, parts.size, zone, tick_now, false, moment, false, NULL::bigint, NULL
                 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = start_tracking.relation)
         WHERE t.table_id = forgotten;
     END IF;

@@ -51,7 +51,7 @@ SELECT pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name,
        dbext_private.public_subject(t.table_id) AS protects,
        dbext_private.public_span(t.tick_kind, t.tick_size) AS tick,
        t.time_zone,
-       dbext_private.public_moment(t.table_id, t.first_tick OPERATOR(pg_catalog.-) 1) AS history_begins,
+       dbext_private.public_moment(t.table_id, coalesce(t.forgotten_through, t.first_tick OPERATOR(pg_catalog.-) 1)) AS history_begins,
        dbext_private.public_moment(t.table_id, h.tick) AS sealed_up_to,
        b.name AS budget
 FROM dbext_private.tracked_table AS t

@@ -122,6 +122,7 @@ GRANT EXECUTE ON PROCEDURE dp_publish() TO dbext_admin;
 GRANT EXECUTE ON FUNCTION
     dp_track(regclass, interval, text, text[], text[]),
     dp_untrack(regclass),
+    dp_retain(regclass, interval),
     dbext_private.caller(),
     dbext_private.is_admin(name),
     dbext_private.is_admitted(name),

@@ -14,6 +14,7 @@ PUBLIC_FUNCTIONS = {
     "dp_recount": ADMIN,
     "dp_rebase": ADMIN,
     "dp_mark": ADMIN,
+    "dp_retain": ADMIN,
     "dp_add_constraint": ADMIN,
     "dp_alter_constraint": ADMIN,
     "dp_set_budget": ADMIN,
