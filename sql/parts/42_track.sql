@@ -131,13 +131,19 @@ BEGIN
     ELSE
         table_number := dbext_private.start_tracking(known.table_id, relation, tick, time_zone, unit_numbers, column_numbers);
     END IF;
-    UPDATE dbext_private.tracked_table AS t SET row_triggers = dbext_private.fed_by_subscription(begin_tracking.relation) WHERE t.table_id = table_number;
-    PERFORM dbext_private.write_capture(table_number);
+    PERFORM dbext_private.choose_triggers(table_number);
     PERFORM dbext_private.lend_rights(table_number, owner_name);
     RETURN table_number;
 END $$;
 COMMENT ON FUNCTION dbext_private.begin_tracking(oid, interval, text, text[], text[], name) IS
     'Checks the table, prepares its catalog rows, run-time tables and capture functions, and lets its owner write the baseline until finish_tracking.';
+
+CREATE FUNCTION dbext_private.choose_triggers(table_id integer) RETURNS void
+LANGUAGE sql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    UPDATE dbext_private.tracked_table AS t SET row_triggers = dbext_private.fed_by_subscription(t.relation) WHERE t.table_id = choose_triggers.table_id;
+    SELECT dbext_private.write_capture(table_id)
+$$;
+COMMENT ON FUNCTION dbext_private.choose_triggers(integer) IS 'Writes the capture functions: for statements, or for rows where logical replication writes.';
 
 CREATE FUNCTION dbext_private.lend_rights(table_id integer, owner_name name) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -231,6 +237,7 @@ BEGIN
         PERFORM dbext_private.refuse(format('table %s was renamed or replaced meanwhile', known.relation::regclass), 'Try again.', 'DP031');
     END IF;
     PERFORM dbext_private.take_back_rights(table_id);
+    PERFORM dbext_private.drop_capture_functions(table_id, dbext_private.capture_events(table_id));
     PERFORM dbext_private.refuse_double_entries(table_id);
     PERFORM dbext_private.know_partitions(table_id);
     PERFORM dbext_private.follow_labels(table_id);
@@ -302,19 +309,25 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.end_tracking(oid, name) IS 'Marks a table as no longer tracked.';
 
-CREATE FUNCTION dbext_private.drop_capture(relation oid, owner_name name) RETURNS void
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION dbext_private.drop_capture_functions(table_id integer, kept text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     dropped text;
 BEGIN
-    PERFORM dbext_private.require_table_owner(relation, owner_name);
     FOR dropped IN
-        SELECT p.oid::regprocedure::text FROM dbext_private.tracked_table AS t JOIN pg_proc AS p
-            ON p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ ('^capture_[a-z]+_' || t.table_id || '$')
-        WHERE t.relation = drop_capture.relation AND NOT t.tracked
+        SELECT p.oid::regprocedure::text FROM pg_proc AS p WHERE p.pronamespace = 'dbext_private'::regnamespace
+            AND p.proname ~ ('^capture_[a-z]+_' || table_id || '$') AND split_part(p.proname, '_', 2) <> ALL (kept)
     LOOP
         EXECUTE 'DROP FUNCTION ' || dropped;
     END LOOP;
+END $$;
+COMMENT ON FUNCTION dbext_private.drop_capture_functions(integer, text[]) IS 'Drops the capture functions of a table but for those of the events kept.';
+
+CREATE FUNCTION dbext_private.drop_capture(relation oid, owner_name name) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM dbext_private.require_table_owner(relation, owner_name);
+    PERFORM dbext_private.drop_capture_functions(t.table_id, '{}') FROM dbext_private.tracked_table AS t WHERE t.relation = drop_capture.relation AND NOT t.tracked;
 END $$;
 COMMENT ON FUNCTION dbext_private.drop_capture(oid, name) IS 'Drops the capture functions of a table whose triggers are gone.';
 

@@ -37,8 +37,6 @@ COMMENT ON FUNCTION dbext_private.same_arguments(dbext_private.tracked_table, oi
 
 CREATE FUNCTION dbext_private.forget_unused(table_id integer) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    gone text;
 BEGIN
     -- Whoever seals, sets a budget or changes a constraint locks these rows first, too, and finds the head gone; without a budget nothing is charged.
     PERFORM FROM dbext_private.seal_head AS h WHERE h.table_id = forget_unused.table_id FOR UPDATE;
@@ -56,12 +54,7 @@ BEGIN
     DELETE FROM dbext_private.allowance AS a WHERE a.table_id = forget_unused.table_id;
     DELETE FROM dbext_private.tracked_column AS c WHERE c.table_id = forget_unused.table_id;
     DELETE FROM dbext_private.tracked_partition AS p WHERE p.table_id = forget_unused.table_id;
-    FOR gone IN
-        SELECT p.oid::regprocedure::text FROM pg_proc AS p
-        WHERE p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ ('^capture_[a-z]+_' || forget_unused.table_id || '$')
-    LOOP
-        EXECUTE 'DROP FUNCTION ' || gone;
-    END LOOP;
+    PERFORM dbext_private.drop_capture_functions(table_id, '{}');
     EXECUTE format('DROP TABLE dbext_private.log_%s, dbext_private.deferred_%1$s, dbext_private.admission_%1$s, dbext_private.change_%1$s', table_id);
     RETURN true;
 END $$;

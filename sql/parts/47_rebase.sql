@@ -39,6 +39,7 @@ BEGIN
     EXECUTE format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid) VALUES (''T'', $1, pg_current_xact_id())', table_number)
         USING least(moment, dbext_private.effective_now());
     PERFORM dbext_private.close_marks(table_number);
+    PERFORM dbext_private.choose_triggers(table_number);
     PERFORM dbext_private.lend_rights(table_number, owner_name);
     RETURN table_number;
 END $$;
