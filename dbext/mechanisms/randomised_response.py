@@ -22,6 +22,8 @@ from dbext.errors import BadArgument
 
 _BITS = 32
 _DIGITS = 50
+#: From this many reports on numpy pays; up to this limit uniform numbers fit into 64 bits.
+_WIDE_FROM, _WIDEST = 2_000, 2**62
 #: Draws a uniform whole number below its argument.
 Uniform = Callable[[int], int]
 
@@ -67,6 +69,25 @@ class RandomisedResponse:
             return category
         other = (drawn - self.odds) >> _BITS
         return other + (other >= category)
+
+    def report_all(self, true: Sequence[int]) -> list[int]:
+        """Return a randomised category for each of many true ones: the same law, in arrays where that pays."""
+        limit = self.odds + (self.categories - 1) * 2**_BITS
+        if len(true) < _WIDE_FROM or limit > _WIDEST:
+            return [self.report(category) for category in true]
+        return self._report_wide(true, os.urandom)
+
+    def _report_wide(self, true: Sequence[int], source: Callable[[int], bytes]) -> list[int]:
+        import numpy as np
+
+        from dbext.mechanisms import sampling_wide
+
+        categories = np.asarray(true, dtype=np.int64)
+        if categories.min(initial=0) < 0 or categories.max(initial=0) >= self.categories:
+            raise BadArgument(f"categories are numbered from 0 to {self.categories - 1}")
+        drawn = sampling_wide.Uniform(source).below(self.odds + (self.categories - 1) * 2**_BITS, len(categories))
+        other = (drawn - self.odds) >> _BITS
+        return np.where(drawn < self.odds, categories, other + (other >= categories)).tolist()
 
     def estimate(self, reported: Sequence[int]) -> list[float]:
         """Return unbiased numbers of entries per category from the numbers of reports: (count - n q) / (p - q)."""

@@ -20,6 +20,7 @@ from dbext.mechanisms.protocol import Mechanism
 from dbext.mechanisms.shared_windows import SharedWindows
 from dbext.mechanisms.signed_tree import SignedTree
 from dbext.mechanisms.sliding_root import SlidingRoot
+from dbext.mechanisms.snapshots import Snapshots
 from dbext.mechanisms.square_root import SquareRoot
 from dbext.privacy.grid import grid_from_json
 from dbext.privacy.pattern import pattern_from_json
@@ -92,6 +93,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Mechanism | EncodedMechanism]] = 
     DisjointSums.name: _disjoint,
     HierarchicalSums.name: _hierarchical,
     LevelledSums.name: _levelled,
+    Snapshots.name: lambda data: Snapshots(grid_from_json(data["grid"]), data["horizon"]),
     BinaryTree.name: _binary_tree,
     PlainSums.name: _plain_sums,
     SquareRoot.name: _square_root,

@@ -25,7 +25,7 @@ from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.coverage import deepest_window, heaviest_points, touched_by_all
 from dbext.privacy.coverage_joint import heaviest_points_within
 from dbext.privacy.measure import COUNT, most_events
-from dbext.privacy.noise import DiscreteGaussian
+from dbext.privacy.noise import DiscreteGaussian, Response
 from dbext.privacy.pattern import Single
 from dbext.privacy.priced import Priced
 from dbext.privacy.steady import overlapping, steady_point, steady_points_within, steady_window
@@ -85,12 +85,12 @@ def _refuse_unbounded(charge: Charge, entry_type: EntryType) -> None:
 def _certified(each: Priced) -> Priced | None:
     """Price a charge once for an entry's whole life, if that is less than what the entry can touch filter by filter.
 
-    Joint mechanisms bring a proven bound. Events: their largest number times the price of one at the deepest tick. A count without groups
+    Joint mechanisms and randomised responses bring a proven bound. Events: their largest number times the price of one at the deepest tick. A count without groups
     changes by 0 and 1 in turn: an entry that uses all k slots begins and ends absent, so that it changes the count an even number of
     times, and for odd k >= 3 at most k - 1 times in any case.
     """
     charge, k = each.charge, each.constraint.max_mutations
-    if charge.joint is not None:
+    if charge.joint is not None or isinstance(charge.noise, Response):
         lifetime = charge.lifetime_cost(each.constraint, each.pure)
     elif not each.constraint.is_bounded or isinstance(each.pattern, Single):
         lifetime = None

@@ -12,7 +12,7 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import COUNT, Measure, Values
-from dbext.privacy.noise import DiscreteLaplace, Noise, scaled
+from dbext.privacy.noise import DiscreteGaussian, Noise, scaled
 from dbext.privacy.pattern import Pattern
 from dbext.privacy.pico import ceil_divide
 
@@ -32,7 +32,7 @@ def noise_for(
     types: Sequence[EntryType],
     target_picos: int,
     pure: bool,  # noqa: FBT001 the kind of budget
-    kind: type[Noise],
+    kind: Callable[[Fraction], Noise],
     restricted_to: tuple[int, ...] | None = None,
     joint: tuple[JointBound, ...] | None = None,
     values: Values = COUNT,
@@ -58,7 +58,7 @@ def noise_for(
     at_one = loss(Fraction(1))
     if at_one == 0:
         raise BadArgument("no entry type can touch this release, so that no noise can be priced")
-    if kind is DiscreteLaplace and not pure:
+    if kind is not DiscreteGaussian and not pure:
         return kind(_search(loss, target_picos, math.sqrt(at_one / target_picos)))
     # Every cost is proportional to 1 / parameter: the loss at 1 says what is needed, up to the rounding of costs.
     return kind(_first_within(loss, Fraction(at_one, target_picos), target_picos))

@@ -8,13 +8,16 @@ from typing import Any
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.joint import JointBound, check_bounds, joint_bound_from_json, lifetime_for, per_touch_for
 from dbext.privacy.measure import COUNT, Measure, Values, appearance, sensitivity, values_from_json
-from dbext.privacy.noise import Noise, cost, noise_from_json, rho_of_norm
+from dbext.privacy.noise import Noise, Response, cost, noise_from_json, response_cost, rho_of_norm
 from dbext.privacy.pattern import Pattern, pattern_from_json
 
 
 @dataclass(frozen=True)
 class Charge:
     """Every filter of `pattern` is released once with fresh `noise`.
+
+    With a `Response` as noise every entry reports about every filter by itself. Two entries that are put in each other's place pay for
+    the filters that either of them touches: a touched filter costs two reports, which is more than an entry that comes or goes can lose.
 
     `types` holds the numbers of the entry types that the release is restricted to by their stored type; None is every type. Predicates
     never restrict a charge: an entry's columns change, its type does not.
@@ -45,6 +48,8 @@ class Charge:
 
     def cost_per_filter(self, constraint: Constraint, ticks: int | None, pure: bool) -> int | None:  # noqa: FBT001 the kind of budget
         """Return the picos that an entry spends on one filter of `ticks` ticks that it touches; None if nothing bounds it."""
+        if isinstance(self.noise, Response):
+            return 2 * response_cost(self.noise, pure)
         if self.joint is not None:
             return rho_of_norm(self.noise, per_touch_for(self.joint, constraint) * self.values.swing**2, pure)
         effect = sensitivity(self.measure, self.grouped, ticks, constraint, self.values)
@@ -55,12 +60,17 @@ class Charge:
 
         The entry is absent at one end of such a filter, so that `state` and `net` change one cell only, grouped or not.
         """
-        if self.measure.counts_events or self.joint is not None:
+        if self.measure.counts_events or self.joint is not None or isinstance(self.noise, Response):
             return self.cost_per_filter(constraint, ticks, pure)
         return cost(self.noise, appearance(self.values), pure)
 
     def lifetime_cost(self, constraint: Constraint, pure: bool) -> int | None:  # noqa: FBT001 the kind of budget
-        """Return the picos of a whole life that the bounds of a joint mechanism prove; None without such a bound."""
+        """Return the picos of a whole life that the bounds of a joint mechanism prove; None without such a bound.
+
+        Randomised responses: however many ranges two entries touch between them, each of their reports is paid for once.
+        """
+        if isinstance(self.noise, Response):
+            return sum(1 for _ in self.pattern.filters()) * response_cost(self.noise, pure) if self.pattern.is_finite else None
         lifetime = None if self.joint is None else lifetime_for(self.joint, constraint)
         return None if lifetime is None else rho_of_norm(self.noise, lifetime * self.values.swing**2, pure)
 

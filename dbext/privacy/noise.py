@@ -62,11 +62,37 @@ class DiscreteGaussian:
         return {"kind": "discrete_gaussian", "sigma_squared": str(self.sigma_squared)}
 
 
-Noise = DiscreteLaplace | DiscreteGaussian
+#: A report at this loss is the truth but for a chance of about 10^-43: nobody asks for more.
+LARGEST_RESPONSE = 100
+
+
+@dataclass(frozen=True)
+class Response:
+    """Randomised response, the noise of the local model: every entry reports one of `categories` by itself.
+
+    A report is private at `epsilon` for every pair of truths, an entry's absence included.
+    """
+
+    categories: int
+    epsilon: Fraction
+
+    def __post_init__(self):
+        object.__setattr__(self, "epsilon", _positive(self.epsilon, "epsilon"))
+        if self.categories < 2 or self.epsilon > LARGEST_RESPONSE:  # noqa: PLR2004 one category says nothing
+            raise BadArgument(f"a randomised response has two categories or more and an epsilon of at most {LARGEST_RESPONSE}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tagged form that `noise_from_json` reads."""
+        return {"kind": "randomised_response", "categories": self.categories, "epsilon": str(self.epsilon)}
+
+
+Noise = DiscreteLaplace | DiscreteGaussian | Response
 
 
 def noise_from_json(data: dict[str, Any]) -> Noise:
     """Rebuild a noise from its tagged form."""
+    if data.get("kind") == "randomised_response":
+        return Response(data["categories"], Fraction(data["epsilon"]))
     kinds = {"discrete_laplace": (DiscreteLaplace, "scale"), "discrete_gaussian": (DiscreteGaussian, "sigma_squared")}
     if data.get("kind") not in kinds:
         raise BadArgument(f"unknown noise {data.get('kind')!r}")
@@ -78,6 +104,8 @@ def scaled(noise: Noise, factor: Fraction) -> Noise:
     """Return noise of the same kind that is `factor` times as wide."""
     if isinstance(noise, DiscreteLaplace):
         return DiscreteLaplace(noise.scale * factor)
+    if isinstance(noise, Response):
+        return Response(noise.categories, noise.epsilon / factor)
     return DiscreteGaussian(noise.sigma_squared * factor * factor)
 
 
@@ -95,6 +123,11 @@ def cost(noise: Noise, sensitivity: Sensitivity, pure: bool) -> int:  # noqa: FB
         epsilon = sensitivity.l1 / noise.scale
         return picos_up(epsilon) if pure else _response_rho(epsilon)
     return rho_of_norm(noise, Fraction(sensitivity.l2_squared), pure)
+
+
+def response_cost(noise: Response, pure: bool) -> int:  # noqa: FBT001 the kind of budget, as everywhere
+    """Return the picos of one report of one entry, rounded up: whatever is epsilon-private satisfies rho = epsilon tanh(epsilon / 2)."""
+    return picos_up(noise.epsilon) if pure else _response_rho(noise.epsilon)
 
 
 def rho_of_norm(noise: Noise, norm_squared: Fraction, pure: bool) -> int:  # noqa: FBT001 the kind of budget, as everywhere

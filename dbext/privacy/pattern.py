@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from dbext.errors import BadArgument
 from dbext.privacy.grid import MonthGrid, RegularGrid, grid_from_json
+from dbext.privacy.prefixes import Prefixes
 
 Filter = tuple[int | None, int]
 
@@ -364,13 +365,15 @@ class Several:
         return {"kind": "several", "parts": [part.to_json() for part in self.parts]}
 
 
-def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree | SignedBlocks | Blocks | Several:
+def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree | SignedBlocks | Blocks | Prefixes | Several:
     """Rebuild a pattern from its tagged form."""
     kind = data.get("kind")
     if kind == "single":
         return Single(data["start"], data["end"])
     if kind == "several":
         return Several(tuple(pattern_from_json(part) for part in data["parts"]))
+    if kind == "prefixes":
+        return Prefixes(grid_from_json(data["grid"]), data["count"])
     if kind == "blocks":
         return Blocks(grid_from_json(data["grid"]), grid_from_json(data["base"]), data["count"], data["age"])
     kinds = {"windows": Windows, "tree": Tree, "signed_blocks": SignedBlocks}
