@@ -134,12 +134,12 @@ def _shown(measure: Measure, expression: str) -> str:
     return expression if measure is Measure.NET else f"GREATEST({expression}, 0)"
 
 
-def drop(session: Session, name: str) -> bool:
-    """Drop view and table, whichever still exist; False, with both left, if other objects depend on them.
+def drop(session: Session, name: str, *, reports: bool = False) -> bool:
+    """Drop view and table (and the table of `reports`), whichever still exist; False, with all left, if other objects depend on them.
 
     Gives up after LOCK_TIMEOUT: a reader who keeps the table open must not keep others from what the caller has locked.
     """
-    found = session.fetch(SQL["existing"], f"{name}_rounded", name)
+    found = session.fetch(SQL["existing"], f"{name}_rounded", name, f"{name}_reports" if reports else name)
     drops = " ".join(f"DROP {row['kind']} {qualified(SCHEMA, row['name'])};" for row in found)
     before = session.fetch(SQL["lock_timeout"])[0]["wait"]
     session.fetch(SQL["set_lock_timeout"], LOCK_TIMEOUT)

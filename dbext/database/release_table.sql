@@ -3,7 +3,7 @@
 SELECT c.relname AS name, CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind
 FROM pg_class AS c
 WHERE c.relnamespace = 'dp_release'::regnamespace
-    AND ((c.relname = $1::text AND c.relkind = 'v') OR (c.relname = $2::text AND c.relkind IN ('r', 'p')))
+    AND ((c.relname = $1::text AND c.relkind = 'v') OR (c.relname IN ($2::text, $3::text) AND c.relkind IN ('r', 'p')))
 ORDER BY c.relkind DESC
 
 -- name: lock_timeout

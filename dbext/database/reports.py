@@ -70,15 +70,16 @@ def _equal(column: GroupColumn, image: str, key: str, place: int) -> str:
 def rows_sql(made: ReleaseTable) -> str:
     """Return the statement that adds the rows of several periods at once, each cell with an error of its own.
 
-    Parameters: release, table number, period numbers, first and last tick of their windows (NULL: from the beginning), number of cells, and,
-    cells of the first period first, values, standard errors and half widths.
+    Parameters: release, table number, period numbers, first and last tick of their windows (NULL: from the beginning), number of cells,
+    and, cells of the first period first, values, standard errors and half widths.
     """
     keys = "".join(f"k.g{place}, " for place in range(1, len(made.groups) + 1))
     floats = "double precision[]"
     return (
         f"INSERT INTO {made.table} (window_end, window_start, {made.group_list}{made.value}, "
         "std_error, lower_95, upper_95, release_no, status) "
-        f"SELECT w.window_end, w.window_start, {keys}v.value, v.std_error, v.value - v.half_width, v.value + v.half_width, w.period, w.status "
+        f"SELECT w.window_end, w.window_start, {keys}v.value, v.std_error, "
+        "v.value - v.half_width, v.value + v.half_width, w.period, w.status "
         "FROM (SELECT p.*, dbext_private.table_tick_end($2::integer, p.last) AS window_end, "
         "dbext_private.table_tick_end($2::integer, coalesce(p.first, t.first_tick - 1)) AS window_start, "
         "CASE WHEN EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = $2::integer AND e.from_tick <= p.last "

@@ -85,9 +85,9 @@ def _refuse_unbounded(charge: Charge, entry_type: EntryType) -> None:
 def _certified(each: Priced) -> Priced | None:
     """Price a charge once for an entry's whole life, if that is less than what the entry can touch filter by filter.
 
-    Joint mechanisms and randomised responses bring a proven bound. Events: their largest number times the price of one at the deepest tick. A count without groups
-    changes by 0 and 1 in turn: an entry that uses all k slots begins and ends absent, so that it changes the count an even number of
-    times, and for odd k >= 3 at most k - 1 times in any case.
+    Joint mechanisms and randomised responses bring a proven bound. Events: their largest number times the price of one at the deepest
+    tick. A count without groups changes by 0 and 1 in turn: an entry that uses all k slots begins and ends absent, so that it changes the
+    count an even number of times, and for odd k >= 3 at most k - 1 times in any case.
     """
     charge, k = each.charge, each.constraint.max_mutations
     if charge.joint is not None or isinstance(charge.noise, Response):

@@ -9,6 +9,7 @@ from dbext.privacy.cells import PricedFilter
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.measure import most_events
+from dbext.privacy.noise import Response
 from dbext.privacy.pattern import Pattern
 from dbext.privacy.pico import ceil_divide
 
@@ -40,7 +41,9 @@ class Priced:
     def filters(self, since: int | None = None, until: int | None = None) -> Iterator[PricedFilter]:
         """Yield the priced filters that hold a tick in (since, until]; a lifetime price is one filter over the whole span."""
         if self.lifetime is not None:
-            yield PricedFilter(*self.pattern.span(), self.lifetime, self.lifetime)
+            # Of two entries in each other's place one may touch this charge and the other one the next: every entry pays all reports.
+            span = (None, None) if isinstance(self.charge.noise, Response) else self.pattern.span()
+            yield PricedFilter(*span, self.lifetime, self.lifetime)
             return
         prices: dict[int | None, tuple[int, int]] = {}
         for start, end in self.pattern.filters(since, until):

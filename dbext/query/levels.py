@@ -15,6 +15,7 @@ from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from dbext.query.admissible import Option
 from dbext.query.calendar import Span, Tick, whole_ticks
+from dbext.query.declaration import Ago, Declaration
 from dbext.query.periods import Grid, is_calendar_month
 from dbext.query.shape import Request, Shape
 
@@ -31,7 +32,16 @@ _FINENESS = 64
 _SHORTEST_MONTH = 28
 
 
-def with_period(request: Request) -> Request:
+def ending(request: Request, declaration: Declaration, what: str) -> Request:
+    """Return the request for a running total that ends at its horizon, because `what` cannot go on in a new epoch."""
+    if declaration.range.is_fixed or isinstance(declaration.range.lower, Ago):
+        return request
+    if request.at_horizon == "renew":
+        raise BadArgument(f"{what} ends at its horizon", hint="Leave at_horizon out, and give a horizon that is long enough.")
+    return replace(request, at_horizon="end")
+
+
+def with_period(request: Request, declaration: Declaration) -> Request:
     """Return the request with the period that its first level states."""
     if not request.levels:
         if request.ranges:
@@ -41,7 +51,7 @@ def with_period(request: Request) -> Request:
         raise BadArgument(f"a release has at most {MOST_LEVELS} levels, tuned to at most {MOST_RANGES} ranges")
     if request.every not in (None, request.levels[0]):
         raise BadArgument("the first level must be the period", hint="Leave every out, or give it the same length.")
-    return replace(request, every=request.levels[0])
+    return ending(replace(request, every=request.levels[0]), declaration, "a release with levels")
 
 
 def with_levels(shape: Shape, request: Request, tick: Tick) -> Shape:

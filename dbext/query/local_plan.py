@@ -33,12 +33,12 @@ from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import budget_picos
 from dbext.privacy.grid import RegularGrid, grid_from_json
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import Response, noise_from_json, scaled
+from dbext.privacy.noise import LARGEST_RESPONSE, Response, noise_from_json, scaled
 from dbext.privacy.pattern import Pattern, Several, Windows
 from dbext.query.admissible import LONGEST_PLAIN
 from dbext.query.calendar import Tick
 from dbext.query.declaration import Declaration
-from dbext.query.levels import levelled, with_levels, with_period
+from dbext.query.levels import ending, levelled, with_levels, with_period
 from dbext.query.periods import Grid
 from dbext.query.shape import Request, Shape, shape_of
 
@@ -73,6 +73,11 @@ class LocalPlan:
         """Number of periods; None is endless."""
         return self.mechanism.horizon
 
+    @property
+    def horizon_end(self) -> int | None:
+        """The boundary at which the last period ends; None if there is none."""
+        return None if self.horizon is None else self.grid.end(self.horizon)
+
     def due_tick(self, period: int) -> int:
         """The boundary at which period n ends."""
         return self.grid.end(period)
@@ -96,7 +101,7 @@ class LocalPlan:
         inside = [min(max(one, 0.0), whole) for one in numbers]
         return numbers, [(one * p * (1 - p) + (whole - one) * q * (1 - q)) / (p - q) ** 2 for one in inside]
 
-    def quiet_variance(self, number: int) -> float:
+    def node_variance(self, number: int) -> float:
         """The variance of an estimate of nothing: nobody changed, or nobody is in the category."""
         response = self.response_of(number)
         p, q = float(response.keep), float(response.other)
@@ -149,11 +154,14 @@ def local_plans(
     declaration: Declaration, request: Request, tick: Tick, types: Sequence[EntryType], delta: Decimal, *, members: int, cells: int
 ) -> list[tuple[LocalPlan, float]]:
     """Every way to publish in the local model with its mean standard error if nothing changes; the best first."""
-    request = with_period(request)
+    request = ending(with_period(request, declaration), declaration, "a release of the local model")
     shape = with_levels(shape_of(declaration, request, tick), request, tick)
     _refuse(shape, request, types, declaration, cells)
     categories = 3 if shape.measure is Measure.NET else cells + 1
-    plans = [_calibrated(shape, mechanism, categories, request, types, delta, members) for mechanism in _mechanisms(shape, types, pure=delta == 0)]
+    plans = [
+        _calibrated(shape, mechanism, categories, request, types, delta, members)
+        for mechanism in _mechanisms(shape, types, pure=delta == 0)
+    ]
     return sorted(((plan, _mean_error(plan)) for plan in plans), key=lambda one: one[1])
 
 
@@ -165,7 +173,8 @@ def _refuse(shape: Shape, request: Request, types: Sequence[EntryType], declarat
         raise BadArgument("in the local model an entry reports its net change or its state", hint="Use measure => 'net' or 'state'.")
     if declaration.grouped and shape.measure is Measure.NET:
         raise BadArgument(
-            "in the local model groups are the categories of a state", hint="Use measure => 'state', or leave GROUP BY out and count one category."
+            "in the local model groups are the categories of a state",
+            hint="Use measure => 'state', or leave GROUP BY out and count one category.",
         )
     if shape.measure is Measure.STATE and shape.kind != "once" and request.horizon is None:
         raise BadArgument(
@@ -205,7 +214,7 @@ def _mechanisms(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iter
 
 
 def _parts(mechanism: Mechanism) -> list[tuple[Pattern, Fraction]]:
-    """Return the patterns of a mechanism one by one, level by level, each with its factor: each is charged at most once for every report."""
+    """Return the patterns of a mechanism, level by level, each with its factor: each is charged at most once for every report."""
     factors = mechanism.pattern_factors() if hasattr(mechanism, "pattern_factors") else (Fraction(1),) * len(mechanism.patterns())
     return [
         (part, factor)
@@ -222,7 +231,7 @@ def _calibrated(
     patterns, factors = zip(*_parts(mechanism), strict=True)
 
     def response(parameter: Fraction) -> Response:
-        return Response(categories, 1 / parameter)
+        return Response(categories, min(1 / parameter, Fraction(LARGEST_RESPONSE)))
 
     pure = delta == 0
     found = noise_for(patterns, shape.measure, False, types, target, pure, response, factors=factors)  # noqa: FBT003 moves cost no more
@@ -238,6 +247,6 @@ def _mean_error(plan: LocalPlan) -> float:
     mechanism = plan.mechanism
     if isinstance(mechanism, LevelledSums):
         covers = [mechanism.cover(*one) for one in ranges_that_matter(mechanism)]
-        by_level = [plan.quiet_variance(len(mechanism.levels) + level) for level in range(len(mechanism.levels))]
+        by_level = [plan.node_variance(len(mechanism.levels) + level) for level in range(len(mechanism.levels))]
         return math.sqrt(sum(by_level[level] for cover in covers for level, _ in cover) / len(covers))
-    return math.sqrt(plan.quiet_variance(1) * spread(mechanism).mean)
+    return math.sqrt(plan.node_variance(1) * spread(mechanism).mean)

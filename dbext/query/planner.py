@@ -90,7 +90,7 @@ def candidates(
     declaration: Declaration, request: Request, tick: Tick, types: Sequence[EntryType], delta: Decimal, values: Values = COUNT
 ) -> tuple[Candidate, ...]:
     """Every way to publish one statistic, to which an entry adds such values, calibrated; exactly one is chosen. Spends nothing."""
-    request = with_period(request)
+    request = with_period(request, declaration)
     shape = with_levels(replace(shape_of(declaration, request, tick), values=values), request, tick)
     ranked = _ranked(_calibrated(shape, request, types, delta, grouped=declaration.grouped), request)
     if not shape.renews:

@@ -11,8 +11,9 @@ from dbext.database import audit as facts
 from dbext.database import catalog, ledger, releases, rights
 from dbext.database.session import Session
 from dbext.errors import BadArgument, NotPermitted, NotSupported
-from dbext.service import audit_claims, audit_ledger, audit_transcript
+from dbext.service import audit_claims, audit_ledger, audit_local, audit_transcript
 from dbext.service.audit_finding import FAILED, Finding
+from dbext.service.local_publish import is_local
 from dbext.service.numbers import delta_from, plain
 
 
@@ -31,15 +32,18 @@ def audit(session: Session) -> list[dict[str, Any]]:
 
 def _findings(session: Session) -> Iterator[Finding]:
     tables = {one.table_id: one for one in facts.all_tables(session)}
-    declared = facts.all_releases(session)
+    everything = facts.all_releases(session)
+    declared = [one for one in everything if not is_local(one[0])]
     audited = [audit_transcript.audited(release, tables[release.table_id]) for release, _ in declared]
     for one in audited:
         yield from audit_transcript.findings(session, one)
     for one in audited:
         yield audit_ledger.release_findings(session, one)
+    for release in (one for one, _ in everything if is_local(one)):
+        yield from audit_local.findings(session, release)
     yield audit_ledger.question_findings(session)
     yield from audit_ledger.budget_findings(session, audited)
-    charged = {one.release.table_id for one in audited} | {row["table_id"] for row in facts.questions(session)}
+    charged = {one.table_id for one, _ in everything} | {row["table_id"] for row in facts.questions(session)}
     for table in tables.values():
         yield from audit_claims.table_findings(session, table, charged=table.table_id in charged)
     yield from audit_claims.home_findings(session)

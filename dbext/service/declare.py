@@ -15,13 +15,13 @@ from dbext.database.session import Session
 from dbext.errors import AlreadyExists, BadArgument, NotPermitted, NotSupported, UnknownObject
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.pico import picos_up, to_decimal
-from dbext.query.groups import PublicColumn
 from dbext.query.plan import Plan
 from dbext.query.planner import Candidate, candidates
 from dbext.service.budget import terms
 from dbext.service.draft import Draft, draft
 from dbext.service.explain import candidate_rows
-from dbext.service.grouping import columns_to_json, group_columns, groups_to_json
+from dbext.service.grouping import columns_to_json, frozen_keys, group_columns, groups_to_json
+from dbext.service.local_declare import Model, create_local
 from dbext.service.numbers import plain, require_noise_fits
 from dbext.service.reserve import reserve
 
@@ -46,7 +46,10 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
     rights.require_read_committed(session)
     rights.require_home(session)
     check_name(session, name)
+    model = Model.of(wishes)
     drafted = draft(session, declaration, **wishes)
+    if model.is_local:
+        return create_local(session, drafted, model, name=name, declared_by=who.name)
     table = drafted.table
     release_id = releases.next_number(session)
     left = None
@@ -54,7 +57,7 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
         budget = ledger.read_budget(session, ledger.budget_id_of(session, table.table_id, table.shown_name))
         made, types = _planned(session, drafted, budget)
         chosen = next(one.plan for one in made if one.chosen)
-        keys = _keys(session, drafted, group_columns(session, table, drafted.group_columns, chosen.measure))
+        keys = frozen_keys(session, drafted.groups, group_columns(session, table, drafted.group_columns, chosen.measure))
         asked = plain(to_decimal(picos_up(chosen.epsilon)))
         left = reserve(
             session, table, release_id, chosen.charges, epsilon=asked, known_terms=terms(types, budget), declared_by=who.name
@@ -128,16 +131,6 @@ def sum_from(table: TrackedTable, made: Plan) -> int:
     return table.first_tick - 1 if None in starts else min([*starts, *ends])
 
 
-def _keys(session: Session, drafted: Draft, groups: Sequence[GroupColumn]) -> list[list[str]]:
-    """Return the frozen keys in order of cell; one empty key without groups."""
-    if not groups:
-        return [[]]
-    source = drafted.groups
-    if isinstance(source, PublicColumn):
-        return releases.public_keys(session, groups[0], source.table.schema, source.table.name, source.column)
-    return releases.distinct_keys(session, groups, source.rows)
-
-
 def _description(drafted: Draft, made: Plan) -> str:
     return (
         f"Differentially private release of {drafted.table.shown_name} ({made.kind}, measure {made.measure.value}, "
@@ -157,7 +150,7 @@ def drop_release(session: Session, *, name: str | None) -> str:
         raise UnknownObject(f"there is no release {name}")
     if not (who.admin or who.name == release.created_by):
         raise NotPermitted(f"release {name} was declared by someone else")
-    gone = release_table.drop(session, release.name)
+    gone = release_table.drop(session, release.name, reports=release.content.get("publish_reports", False))
     # What is given back needs no lock of the budget: whoever charges it meanwhile counts with what was reserved.
     charges = ledger.published_charges(session, release.release_id)
     ledger.append(

@@ -13,13 +13,17 @@ from dbext.privacy.conversion import epsilon_of
 from dbext.privacy.noise import DiscreteLaplace
 from dbext.query.planner import Candidate, candidates
 from dbext.service.draft import draft
+from dbext.service.local_declare import Model, plan_local
 
 
 def plan_release(session: Session, *, declaration: str | None, **wishes: Any) -> list[dict[str, Any]]:
     """Return the candidates of a declaration that is not made yet. Takes what `create_release` takes; the name does not matter."""
     rights.require_analyst(session)
     wishes.pop("name", None)
+    model = Model.of(wishes)
     drafted = draft(session, declaration, **wishes)
+    if model.is_local:
+        return plan_local(session, drafted, model)
     budget = ledger.read_budget(session, ledger.budget_id_of(session, drafted.table.table_id, drafted.table.shown_name))
     types = catalog.accounted_types(session, drafted.table)
     return candidate_rows(candidates(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta), types, budget.delta)

@@ -13,6 +13,7 @@ from dbext.database.session import Session
 from dbext.errors import NotSupported
 from dbext.privacy.measure import Measure
 from dbext.query.column import Column
+from dbext.query.groups import PublicColumn
 
 
 def group_columns(session: Session, table: TrackedTable, columns: Sequence[Column], measure: Measure) -> tuple[GroupColumn, ...]:
@@ -29,6 +30,15 @@ def group_columns(session: Session, table: TrackedTable, columns: Sequence[Colum
     collations = releases.collations(session, table.table_id) if columns else {}
     labels = release_table.labels([one.name for one in columns], measure)
     return tuple(GroupColumn(one, label, collations.get(one.position)) for one, label in zip(columns, labels, strict=True))
+
+
+def frozen_keys(session: Session, source: Any, groups: Sequence[GroupColumn]) -> list[list[str]]:
+    """Return the keys of a public list in their order; one empty key without groups."""
+    if not groups:
+        return [[]]
+    if isinstance(source, PublicColumn):
+        return releases.public_keys(session, groups[0], source.table.schema, source.table.name, source.column)
+    return releases.distinct_keys(session, groups, source.rows)
 
 
 def columns_to_json(columns: Sequence[Column]) -> list[dict[str, Any]]:

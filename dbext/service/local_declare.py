@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from dbext.database import catalog, ledger, release_table, releases, reports, rights
+from dbext.database import catalog, ledger, release_table, releases, reports, rights, targets
 from dbext.database.effects import GroupColumn
 from dbext.database.release_table import ReleaseTable
 from dbext.database.session import Session
@@ -29,6 +28,30 @@ MAX_MEMBERS = 100_000
 
 
 @dataclass(frozen=True)
+class Model:
+    """Who is trusted with the truth: the server (`central`), or nobody (`local`)."""
+
+    name: str
+    roster: str | None
+    publish_reports: bool
+
+    @staticmethod
+    def of(wishes: dict[str, Any]) -> Model:
+        """Take the model out of the arguments of a declaration."""
+        model = Model(wishes.pop("model", None) or "central", wishes.pop("roster", None), bool(wishes.pop("publish_reports", False)))
+        if model.name not in ("central", "local"):
+            raise BadArgument("model must be central or local")
+        if not model.is_local and (model.roster is not None or model.publish_reports):
+            raise BadArgument("roster and publish_reports are for the local model", hint="Add model => 'local'.")
+        return model
+
+    @property
+    def is_local(self) -> bool:
+        """Whether entries report by themselves."""
+        return self.name == "local"
+
+
+@dataclass(frozen=True)
 class Roster:
     """Who reports: the key columns of an entry, and the frozen keys."""
 
@@ -36,22 +59,20 @@ class Roster:
     keys: list[list[str]]
 
 
-def plan_local(session: Session, drafted: Draft, roster_text: str | None) -> list[dict[str, Any]]:
+def plan_local(session: Session, drafted: Draft, model: Model) -> list[dict[str, Any]]:
     """Return the candidates of a declaration that is not made yet."""
-    roster, keys = _roster(session, drafted, roster_text), _keys(session, drafted)
+    roster, keys = _roster(session, drafted, model.roster), _keys(session, drafted)
     budget = ledger.read_budget(session, ledger.budget_id_of(session, drafted.table.table_id, drafted.table.shown_name))
     types = catalog.accounted_types(session, drafted.table)
     return candidate_rows(_plans(drafted, types, budget.delta, roster, keys), types, budget.delta)
 
 
-def create_local(
-    session: Session, drafted: Draft, *, name: str, roster_text: str | None, publish_reports: bool, declared_by: str
-) -> str:
+def create_local(session: Session, drafted: Draft, model: Model, *, name: str, declared_by: str) -> str:
     """Reserve the lifetime loss and make the release; returns what was made and reserved."""
     table = drafted.table
-    if publish_reports and releases.is_taken(session, f"{name}_reports"):
+    if model.publish_reports and releases.is_taken(session, f"{name}_reports"):
         raise AlreadyExists(f"the name {name}_reports is taken in schema dp_release")
-    roster, keys = _roster(session, drafted, roster_text), _keys(session, drafted)
+    roster, keys = _roster(session, drafted, model.roster), _keys(session, drafted)
     release_id = releases.next_number(session)
     left = None
     while left is None:
@@ -62,7 +83,7 @@ def create_local(
         asked = plain(to_decimal(picos_up(chosen.epsilon)))
         left = reserve(session, table, release_id, chosen.charges, epsilon=asked, known_terms=terms(types, budget), declared_by=declared_by)
     explained = candidate_rows(made, types, budget.delta)
-    _record(session, release_id, drafted, chosen, roster, keys, explained, name, publish_reports, declared_by)
+    _record(session, release_id, drafted, chosen, roster, keys, explained, name, model.publish_reports, declared_by)
     said = "".join(f"\nnote: {note}" for note in chosen.notes)
     return (
         f"release dp_release.{name}: local model, {len(roster.keys)} members report {_reports(chosen)}, measure {chosen.measure.value}, "
@@ -135,7 +156,8 @@ def _record(
         "epsilon": plain(to_decimal(picos_up(made.epsilon))),
     }
     table = drafted.table
-    releases.add(session, number, name, table.table_id, drafted.declaration.text, content, made.due_tick(1), table.first_tick - 1, by)
+    begins = releases.Begins(made.due_tick(1), table.first_tick - 1, made.horizon_end)
+    releases.add(session, number, name, table.table_id, drafted.declaration.text, content, begins, by)
     releases.freeze_keys(session, number, keys)
     reports.freeze_members(session, number, roster.keys, named=publish_reports)
     described = (
@@ -145,6 +167,8 @@ def _record(
     release_table.create(session, ReleaseTable(name, made.measure, groups, described, whole_numbers=False))
     if publish_reports:
         reports.create_table(session, name)
+    if (target := targets.default_target(session)) is not None:
+        targets.send(session, number, name, target)
 
 
 def candidate_rows(made: list[tuple[LocalPlan, float]], types: tuple[EntryType, ...], delta: Fraction) -> list[dict[str, Any]]:
@@ -156,8 +180,8 @@ def candidate_rows(made: list[tuple[LocalPlan, float]], types: tuple[EntryType, 
             "mechanism": plan.mechanism.name,
             "noise": f"randomised response over {plan.response.categories} categories, epsilon {float(plan.response.epsilon):.6g} a report",
             "mean_std_error": error,
-            "worst_std_error": max(error, math.sqrt(plan.quiet_variance(1))),
-            "epsilon_by_type": {names[number]: float(epsilon_of(picos, Decimal(delta.numerator) / Decimal(delta.denominator))) for number, picos in plan.lifetime.items()},
+            "worst_std_error": max(error, math.sqrt(plan.node_variance(1))),
+            "epsilon_by_type": {names[number]: float(epsilon_of(picos, delta)) for number, picos in plan.lifetime.items()},
             "chosen": place == 0,
             "reason": "smallest error at this epsilon" if place == 0 else f"{error / best:.2f} times the error of the best",
             "kind": plan.kind,

@@ -18,6 +18,7 @@ from dbext.database.session import Session
 from dbext.privacy.charge import Charge
 from dbext.query.declaration import declaration_from_json
 from dbext.query.plan import Plan, plan_from_json
+from dbext.service import local_publish
 from dbext.service.epochs import reserve_epochs, spent
 from dbext.service.grouping import columns_from_json, groups_from_json
 from dbext.service.noising import Answers, Noising, answers, draw_nodes
@@ -61,6 +62,8 @@ def draw_release(session: Session, *, release_id: int) -> int:
     if release.state != "active" or release.next_end is None or release.next_end > table.sealed_tick:
         return 0
     releases.require_labels(session, release)
+    if local_publish.is_local(release):
+        return local_publish.draw(session, release, table, who.name)
     due = due_of(release, table)
     reserved, epoch_end = reserve_epochs(session, release, due.plan, table)
     periods = list(_periods(due.plan, release.next_period, min(table.sealed_tick, epoch_end)))
@@ -135,6 +138,8 @@ def publish_release(session: Session, *, release_id: int) -> int:
     release = releases.try_lock(session, release_id)
     if release is None or release.state == "dropped" or release.next_answer >= release.next_period:
         return 0
+    if local_publish.is_local(release):
+        return local_publish.publish(session, release)
     due = due_of(release, catalog.tracked_table(session, release.table_id))
     written = 0
     for batch in batches(range(release.next_answer, release.next_period), due.cells):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dbext.database import catalog, moments, releases
+from dbext.database import catalog, moments, nodes, releases
 from dbext.database.catalog import TrackedTable
 from dbext.database.releases import Release
 from dbext.database.session import Session
@@ -13,7 +13,9 @@ from dbext.errors import BadArgument, NotSupported, UnknownObject, WindowNotSeal
 from dbext.mechanisms.error import half_width, variance_of
 from dbext.mechanisms.ranges import Weights, combination, range_boundaries
 from dbext.privacy.measure import Measure
+from dbext.query.local_plan import LocalPlan, local_plan_from_json
 from dbext.query.plan import Plan, plan_from_json
+from dbext.service import local_publish
 from dbext.service.noising import Noising, combined
 
 BEGINNING = "-infinity"
@@ -25,15 +27,21 @@ def range_stats(session: Session, *, release: str | None, range_start: str | Non
     Whoever may read the release table may ask. Nothing is drawn, nothing is charged, and nodes of no other release are read.
     """
     found = releases.by_name(session, release)
-    plan = plan_from_json(found.content["plan"])
+    local = local_publish.is_local(found)
+    plan = (local_plan_from_json if local else plan_from_json)(found.content["plan"])
     releases.require_readable(session, found, plan.measure.value)
     table = catalog.tracked_table(session, found.table_id)
     start, end = _range(session, table, plan, range_start, range_end)
     weights = _weights(session, table, found, plan, start, end)
+    if local:
+        known = nodes.committed(session, found.release_id, {number for number, _ in weights})
+        return _rows(session, found, weights, local_publish.combined(plan, weights, known), start, end)
     beginning = min([table.first_tick, *(leaf.end for leaf in plan.leaves(1) if leaf.start is None)]) - 1
     noising = Noising(found.release_id, plan, found.content["cells"], beginning)
     values = combined(session, noising, weights, start, end)
-    return _rows(session, found, plan, weights, values, start, end)
+    draws = plan.draws(weights)
+    deviation, reach = math.sqrt(variance_of(draws)), half_width(draws)
+    return _rows(session, found, weights, (values, [deviation] * len(values), [reach] * len(values)), start, end)
 
 
 def range_value(session: Session, *, group_key: list[str], **arguments: Any) -> float:
@@ -49,7 +57,7 @@ def range_value(session: Session, *, group_key: list[str], **arguments: Any) -> 
     raise UnknownObject("the release has no such group key", hint="dp_range_stats returns all of them.")
 
 
-def _range(session: Session, table: TrackedTable, plan: Plan, start: str | None, end: str | None) -> tuple[int | None, int]:
+def _range(session: Session, table: TrackedTable, plan: Plan | LocalPlan, start: str | None, end: str | None) -> tuple[int | None, int]:
     """Return the range as boundaries; it must stand on ticks. Only a state reaches back to the beginning."""
     if end is None:
         raise BadArgument("range_end is missing")
@@ -102,10 +110,8 @@ def _require_boundary(session: Session, table: TrackedTable, plan: Plan, publish
 
 
 def _rows(
-    session: Session, release: Release, plan: Plan, weights: Weights, values: list[float], start: int | None, end: int
+    session: Session, release: Release, weights: Weights, figures: tuple[list[float], list[float], list[float]], start: int | None, end: int
 ) -> list[dict[str, Any]]:
-    draws = plan.draws(weights)
-    deviation, reach = math.sqrt(variance_of(draws)), half_width(draws)
     first, last = moments.ends(session, release.table_id, start, end)
     status = "capture_gap" if releases.is_gapped(session, release.table_id, start, end) else "ok"
     return [
@@ -120,5 +126,5 @@ def _rows(
             "nodes": len(weights),
             "status": status,
         }
-        for key, value in zip(releases.keys(session, release), values, strict=True)
+        for key, value, deviation, reach in zip(releases.keys(session, release), *figures, strict=True)
     ]

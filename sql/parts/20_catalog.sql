@@ -223,6 +223,26 @@ CREATE TABLE dbext_private.node (
 );
 COMMENT ON TABLE dbext_private.node IS 'Noisy nodes or encoder rows, one whole number per cell. The primary key makes a second draw impossible; nothing is answered from a node whose transaction is not committed.';
 
+CREATE TABLE dbext_private.release_member (
+    release_id integer NOT NULL REFERENCES dbext_private.release,
+    place      integer NOT NULL,
+    key_values text[] NOT NULL,
+    pseudonym  uuid,
+    PRIMARY KEY (release_id, place)
+);
+COMMENT ON TABLE dbext_private.release_member IS
+    'The fixed public roster of a release of the local model: every member reports about every range, whether it has a row or not.';
+COMMENT ON COLUMN dbext_private.release_member.pseudonym IS 'What published reports call the member, drawn at random; NULL when they are not published';
+
+CREATE TABLE dbext_private.report (
+    release_id integer NOT NULL REFERENCES dbext_private.release,
+    node_no    bigint NOT NULL,
+    reports    smallint[] NOT NULL,
+    CONSTRAINT report_drawn_once PRIMARY KEY (release_id, node_no)
+);
+COMMENT ON TABLE dbext_private.report IS
+    'Randomised reports about a node, in order of place; the truth is never stored. The primary key makes a second draw impossible.';
+
 CREATE TABLE dbext_private.ledger (
     ledger_no   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     budget_id   integer NOT NULL REFERENCES dbext_private.budget,
@@ -304,7 +324,7 @@ DECLARE
     relation text;
 BEGIN
     FOREACH relation IN ARRAY ARRAY['cluster_identity', 'budget', 'tracked_table', 'tracked_partition', 'tracked_column', 'entry_type', 'seal_head', 'seal',
-        'schema_event', 'public_column', 'release', 'release_key', 'tick_sum', 'node', 'ledger', 'question', 'table_grant', 'allowance'] LOOP
+        'schema_event', 'public_column', 'release', 'release_key', 'release_member', 'tick_sum', 'node', 'report', 'ledger', 'question', 'table_grant', 'allowance'] LOOP
         PERFORM pg_catalog.pg_extension_config_dump(('dbext_private.' || relation)::pg_catalog.regclass, '');
     END LOOP;
     FOREACH relation IN ARRAY ARRAY['budget_budget_id_seq', 'tracked_table_table_id_seq', 'schema_event_event_no_seq',
