@@ -82,8 +82,8 @@ def create_local(session: Session, drafted: Draft, model: Model, *, name: str, d
         chosen = made[0][0]
         asked = plain(to_decimal(picos_up(chosen.epsilon)))
         left = reserve(session, table, release_id, chosen.charges, epsilon=asked, known_terms=terms(types, budget), declared_by=declared_by)
-    explained = candidate_rows(made, types, budget.delta)
-    _record(session, release_id, drafted, chosen, roster, keys, explained, name, model.publish_reports, declared_by)
+    recorded = _Made(chosen, roster, keys, candidate_rows(made, types, budget.delta))
+    _record(session, release_id, drafted, recorded, model, name, declared_by)
     said = "".join(f"\nnote: {note}" for note in chosen.notes)
     return (
         f"release dp_release.{name}: local model, {len(roster.keys)} members report {_reports(chosen)}, measure {chosen.measure.value}, "
@@ -124,51 +124,54 @@ def _reports(chosen: LocalPlan) -> str:
     return "their net change" if chosen.measure is Measure.NET else f"one of {chosen.response.categories} categories"
 
 
-def _record(
-    session: Session,
-    number: int,
-    drafted: Draft,
-    made: LocalPlan,
-    roster: Roster,
-    keys: list[list[str]],
-    explained: list[dict[str, Any]],
-    name: str,
-    publish_reports: bool,  # noqa: FBT001 a property of the release
-    by: str,
-) -> None:
+@dataclass(frozen=True)
+class _Made:
+    """What is recorded of a release: its plan, who reports, the frozen keys, and how it was chosen."""
+
+    plan: LocalPlan
+    roster: Roster
+    keys: list[list[str]]
+    explained: list[dict[str, Any]]
+
+
+def _record(session: Session, number: int, drafted: Draft, made: _Made, model: Model, name: str, by: str) -> None:
     """Store the release with its keys and its roster, and create its tables."""
-    groups = group_columns(session, drafted.table, drafted.group_columns, made.measure)
-    used = drafted.positions | {one.column.position for one in roster.unit}
-    content = {
-        "model": "local",
-        "plan": made.to_json(),
-        "declaration": drafted.declaration.to_json(),
-        "columns": columns_to_json([one for one in drafted.columns if one.position in used]),
-        "groups": groups_to_json(groups),
-        "unit": groups_to_json(roster.unit),
-        "cells": len(keys),
-        "publish_reports": publish_reports,
-        "candidates": explained,
-        "measure": made.measure.value,
-        "kind": made.kind,
-        "mechanism": made.mechanism.name,
-        "horizon": made.horizon,
-        "epsilon": plain(to_decimal(picos_up(made.epsilon))),
-    }
-    table = drafted.table
-    begins = releases.Begins(made.due_tick(1), table.first_tick - 1, made.horizon_end)
+    table, plan = drafted.table, made.plan
+    groups = group_columns(session, table, drafted.group_columns, plan.measure)
+    content = _content(drafted, made, groups) | {"publish_reports": model.publish_reports}
+    begins = releases.Begins(plan.due_tick(1), table.first_tick - 1, plan.horizon_end)
     releases.add(session, number, name, table.table_id, drafted.declaration.text, content, begins, by)
-    releases.freeze_keys(session, number, keys)
-    reports.freeze_members(session, number, roster.keys, named=publish_reports)
+    releases.freeze_keys(session, number, made.keys)
+    reports.freeze_members(session, number, made.roster.keys, named=model.publish_reports)
     described = (
-        f"Local-model release of {table.shown_name} ({made.kind}, measure {made.measure.value}, {len(roster.keys)} members, "
-        f"lifetime epsilon {float(made.epsilon):g}): {' '.join(drafted.declaration.text.split())}"
+        f"Local-model release of {table.shown_name} ({plan.kind}, measure {plan.measure.value}, {plan.members} members, "
+        f"lifetime epsilon {float(plan.epsilon):g}): {' '.join(drafted.declaration.text.split())}"
     )
-    release_table.create(session, ReleaseTable(name, made.measure, groups, described, whole_numbers=False))
-    if publish_reports:
+    release_table.create(session, ReleaseTable(name, plan.measure, groups, described, whole_numbers=False))
+    if model.publish_reports:
         reports.create_table(session, name)
     if (target := targets.default_target(session)) is not None:
         targets.send(session, number, name, target)
+
+
+def _content(drafted: Draft, made: _Made, groups: tuple[GroupColumn, ...]) -> dict[str, Any]:
+    """Return what the catalog keeps of a release beside its text."""
+    plan, used = made.plan, drafted.positions | {one.column.position for one in made.roster.unit}
+    return {
+        "model": "local",
+        "plan": plan.to_json(),
+        "declaration": drafted.declaration.to_json(),
+        "columns": columns_to_json([one for one in drafted.columns if one.position in used]),
+        "groups": groups_to_json(groups),
+        "unit": groups_to_json(made.roster.unit),
+        "cells": len(made.keys),
+        "candidates": made.explained,
+        "measure": plan.measure.value,
+        "kind": plan.kind,
+        "mechanism": plan.mechanism.name,
+        "horizon": plan.horizon,
+        "epsilon": plain(to_decimal(picos_up(plan.epsilon))),
+    }
 
 
 def candidate_rows(made: list[tuple[LocalPlan, float]], types: tuple[EntryType, ...], delta: Fraction) -> list[dict[str, Any]]:
