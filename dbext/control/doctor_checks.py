@@ -33,8 +33,8 @@ _PLACES = {
     "members": """SELECT d.classid, d.objid FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'dbext'
         WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'""",
     "table": "format('%I.%I', t.schema_name, t.table_name)",
-    "event_triggers": """(VALUES ('dbext_follow_command', 'O'), ('dbext_follow_drop', 'O'), ('dbext_follow_rewrite', 'O'),
-        ('dbext_guard_1_note', 'A'), ('dbext_guard_2_hold', 'A')) AS w(name, enabled)""",
+    "event_triggers": """(VALUES ('dbext_follow_command'), ('dbext_follow_drop'), ('dbext_follow_rewrite'), ('dbext_guard_1_note'),
+        ('dbext_guard_2_hold')) AS w(name)""",
 }
 _BLOCK = re.compile(
     r"-- name: (?P<name>\w+)\n-- (?P<severity>\w+)(?P<safe>, safe)?\n-- (?P<why>.+)\n"

@@ -3,11 +3,9 @@
 -- name: event_triggers
 -- error, safe
 -- Event triggers follow changes of tracked tables, and keep others than superusers from dropping the ledger.
-SELECT w.name, CASE WHEN e.evtname IS NULL THEN 'it is missing' ELSE 'it is disabled' END,
-    CASE WHEN e.evtname IS NOT NULL THEN
-        format('ALTER EVENT TRIGGER %I ENABLE%s;', w.name, CASE w.enabled WHEN 'A' THEN ' ALWAYS' ELSE '' END) END
-FROM {event_triggers} LEFT JOIN pg_event_trigger e ON e.evtname = w.name
-WHERE e.evtname IS NULL OR NOT (e.evtenabled = 'A' OR e.evtenabled::text = w.enabled)
+SELECT w.name, CASE WHEN e.evtname IS NULL THEN 'it is missing' ELSE 'it is not always enabled' END,
+    CASE WHEN e.evtname IS NOT NULL THEN format('ALTER EVENT TRIGGER %I ENABLE ALWAYS;', w.name) END
+FROM {event_triggers} LEFT JOIN pg_event_trigger e ON e.evtname = w.name WHERE e.evtenabled IS DISTINCT FROM 'A'
 UNION ALL
 SELECT 'event_triggers', 'event triggers are switched off by a setting', 'ALTER SYSTEM RESET event_triggers; SELECT pg_reload_conf();'
 WHERE current_setting('event_triggers', true) = 'off'
@@ -15,26 +13,28 @@ WHERE current_setting('event_triggers', true) = 'off'
 -- name: capture_triggers
 -- error, safe
 -- A tracked table whose triggers are missing or disabled changes unseen: what is published about it is no longer true.
-SELECT {table}, format('the trigger that captures %s is %s', upper(w.event), CASE WHEN g.oid IS NULL THEN 'missing' ELSE 'not always enabled' END),
-    CASE WHEN g.oid IS NOT NULL THEN format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I;', {table}, g.tgname) END
-FROM dbext_private.tracked_table t CROSS JOIN (VALUES ('insert'), ('update'), ('delete'), ('truncate')) AS w(event)
-LEFT JOIN pg_trigger g ON g.tgrelid = t.relation AND NOT g.tgisinternal
-    AND g.tgfoid = to_regprocedure(dbext_private.capture_name(t.table_id, w.event) || '()')
-WHERE t.tracked AND coalesce(g.tgenabled, 'D') <> 'A'
+SELECT m.relation::regclass::text, format('the trigger that captures %s is %s', m.event, CASE WHEN g.oid IS NULL THEN 'missing' ELSE 'not always enabled' END),
+    CASE WHEN g.oid IS NULL THEN format('SELECT {api}.dp_rebase(%L);', {table}) ELSE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I;', m.relation::regclass, g.tgname) END
+FROM dbext_private.tracked_table t
+CROSS JOIN LATERAL (
+    SELECT x.relation, x.event FROM dbext_private.triggers_missing(t.table_id, t.relation) x
+    UNION SELECT o.tgrelid, split_part(p.proname, '_', 2) FROM pg_trigger o JOIN pg_proc p ON p.oid = o.tgfoid
+    WHERE o.tgenabled = 'O' AND p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ ('^capture_[a-z]+_' || t.table_id || '$')
+        AND NOT o.tgisinternal) m
+LEFT JOIN pg_trigger g ON g.tgrelid = m.relation AND NOT g.tgisinternal
+    AND g.tgfoid = to_regprocedure(dbext_private.capture_name(t.table_id, m.event) || '()')
+WHERE t.tracked
 
 -- name: capture_gaps
 -- warning
--- While a mark is open, windows may miss mutations and are published with status capture_gap. dp_track takes the table up again.
-SELECT {table}, e.description, CASE WHEN t.relation <> 0 AND EXISTS (SELECT FROM pg_class c WHERE c.oid = t.relation) THEN
-    format('SELECT {api}.dp_track(%L, tick => %L, time_zone => %L, unit => %L);', {table},
-        dbext_private.public_span(t.tick_kind, t.tick_size), t.time_zone,
-        (SELECT array_agg(k.column_name ORDER BY k.position) FROM dbext_private.tracked_column k WHERE k.table_id = t.table_id AND k.is_unit)) END
+-- While a mark is open, windows may miss mutations and are published with status capture_gap. dp_rebase records the table as it is now.
+SELECT {table}, e.description, CASE WHEN EXISTS (SELECT FROM pg_class c WHERE c.oid = t.relation) THEN format('SELECT {api}.dp_rebase(%L);', {table}) END
 FROM dbext_private.schema_event e JOIN dbext_private.tracked_table t USING (table_id) WHERE e.through_tick IS NULL
 
 -- name: mismatches
 -- warning
--- A logged image that differs from the settled one means that mutations went by unseen. dp_untrack and dp_track settle what the table holds now.
-SELECT {table}, 'seals met images that differ from what was settled', NULL
+-- A logged image that differs from the settled one means that mutations went by unseen. dp_rebase settles what the table holds now.
+SELECT {table}, 'seals met images that differ from what was settled', format('SELECT {api}.dp_rebase(%L);', {table})
 FROM dbext_private.tracked_table t WHERE EXISTS (SELECT FROM dbext_private.seal s WHERE s.table_id = t.table_id AND s.mismatched > 0
     AND NOT EXISTS (SELECT FROM dbext_private.schema_event e WHERE e.table_id = s.table_id AND e.through_tick >= s.first_tick))
 
@@ -106,3 +106,21 @@ SELECT 'release ' || o.release_id, coalesce('its declaration waits in prepared t
 FROM dbext_private.open_reservation o LEFT JOIN pg_prepared_xacts p ON p.transaction::text::int8 =
     (o.declared_in::text::numeric % 4294967296)::int8
 WHERE pg_xact_status(o.declared_in) = 'in progress'
+
+-- name: delivery_lag
+-- warning
+-- What is published and not delivered is not seen by the readers of the release target; a worker with --release-dsn delivers it.
+SELECT r.name, format('%s periods wait to be delivered to target %s', r.next_answer - 1 - r.delivered, r.target), NULL
+FROM dbext_private.release r WHERE r.state <> 'dropped' AND r.target IS NOT NULL AND r.delivered < r.next_answer - 1
+
+-- name: witness
+-- error
+-- A witness outside holds charges that this ledger has forgotten, or a required one is silent: nothing is drawn until dbext accept-restore, or a worker with --witness.
+SELECT current_database(), CASE WHEN t.behind THEN 'this database was put back to an earlier state' ELSE 'no witness has vouched for it in time' END, NULL
+FROM dbext_private.trust() t WHERE t.behind OR NOT t.vouched
+
+-- name: no_witness
+-- note
+-- Without a witness outside, a ledger that was put back to an earlier state is noticed only where cluster or timeline changed. A worker with --witness or --release-dsn keeps one.
+SELECT current_database(), 'no witness has ever seen its ledger', NULL FROM dbext_private.trust() t
+WHERE NOT t.witnessed AND EXISTS (SELECT FROM dbext_private.ledger l WHERE l.kind IN ('publish', 'question'))

@@ -18,8 +18,8 @@ PAGE = ROOT / "docs" / "doctor.md"
 CHECKS = {check.name: (area, check) for area in AREAS for check in checks(area)}
 #: Channels that PostgreSQL opens by itself, so that there is nothing to provoke.
 OPEN_BY_DEFAULT = {"row_counts", "database_statistics", "server_statistics", "sizes", "log_position"}
-#: The one that nothing closes.
-NEVER_CLOSED = {"transaction_numbers"}
+#: What no statement puts right.
+NEVER_CLOSED = {"transaction_numbers", "no_witness"}
 #: What goes wrong, as a superuser would do it; {reader} and {analyst} are logins, {gone} is a role that is dropped.
 PROVOKED = {
     "event_triggers": "ALTER EVENT TRIGGER dbext_guard_2_hold DISABLE",
@@ -31,6 +31,8 @@ PROVOKED = {
     "horizon => 2, epsilon => 0.1)",
     "clock_steps": "INSERT INTO dbext_private.seal SELECT table_id, seal_no + 1, first_tick, last_tick, boundary, snapshot, sealed_at - interval '1 day', 0, 0, 0 "
     "FROM dbext_private.seal ORDER BY seal_no DESC LIMIT 1",
+    "delivery_lag": "UPDATE dbext_private.release SET target = 'elsewhere'",
+    "witness": "INSERT INTO dbext_private.witness (behind_since) VALUES (now())",
     "other_cluster": "UPDATE dbext_private.cluster_identity SET timeline = 'elsewhere'",
     "no_constraint": "CREATE TABLE bare (id int PRIMARY KEY); SELECT dp_track('bare')",
     "no_budget": "CREATE TABLE bare (id int PRIMARY KEY); SELECT dp_track('bare')",
@@ -172,8 +174,9 @@ def test_a_weak_server_is_found(clinic):
     assert {one.subject for one in look(clinic, "durability")} == {"fsync", "full_page_writes"}
 
 
-def test_transaction_numbers_are_always_seen_and_only_noted(clinic):
-    assert {one.severity for one in look(clinic, "transaction_numbers")} == {"note"}
+@pytest.mark.parametrize("name", sorted(NEVER_CLOSED))
+def test_what_no_statement_puts_right_is_only_noted(clinic, name):
+    assert {one.severity for one in look(clinic, name)} == {"note"}
 
 
 def test_what_lies_outside_is_seen(clinic):
