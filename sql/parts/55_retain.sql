@@ -11,14 +11,14 @@ BEGIN
         RETURN 0;
     END IF;
     -- Exactly rows that a seal took: those it saw, within its boundary. A late commit that is not taken yet is no such row, however old.
-    -- The last record of each entry stays, for recounts, with whatever else its transaction recorded of the entry: statements may nest.
+    -- The last one of each entry stays, for recounts, with whatever else its transaction recorded of the entry: statements may nest.
     EXECUTE format('WITH past AS (
-            SELECT l.ctid AS place, l.xid <> first_value(l.xid) OVER records OR l.number < t.number AS superseded,
-                l.mutated_at <= $1 AND l.mutated_at <= $2 AND pg_visible_in_snapshot(l.xid, $3) AS is_past
+            SELECT l.ctid AS place, l.xid <> first_value(l.xid) OVER records OR l.number < t.number AS superseded
             FROM dbext_private.log_%1$s AS l CROSS JOIN (SELECT coalesce(max(t.number), 0) AS number FROM dbext_private.log_%1$s AS t WHERE t.op = ''T'') AS t
-            WHERE l.op <> ''T'' OR l.number < t.number WINDOW records AS (PARTITION BY %2$s ORDER BY l.number DESC)
+            WHERE l.mutated_at <= least($1, $2) AND pg_visible_in_snapshot(l.xid, $3) AND (l.op <> ''T'' OR l.number < t.number)
+            WINDOW records AS (PARTITION BY %2$s ORDER BY l.number DESC)
         ),
-        gone AS (DELETE FROM dbext_private.log_%1$s AS l USING past AS p WHERE l.ctid = p.place AND p.is_past AND p.superseded RETURNING l.ctid)
+        gone AS (DELETE FROM dbext_private.log_%1$s AS l USING past AS p WHERE l.ctid = p.place AND p.superseded RETURNING l.ctid)
         SELECT count(*), array_agg(DISTINCT (g.ctid::text::point)[0]::bigint / 32 * 32) FROM gone AS g', table_id, keys)
     INTO forgotten, ranges USING through, sealed.boundary, sealed.snapshot;
     PERFORM dbext_private.summarise_anew(format('log_%s', table_id), format('log_%s_new', table_id), ranges);
@@ -26,7 +26,7 @@ BEGIN
     RETURN forgotten;
 END $$;
 COMMENT ON FUNCTION dbext_private.forget_records(integer, timestamptz, dbext_private.seal_head) IS
-    'Drops log rows that were sealed, happened up to a moment, and are not the last of their entry.';
+    'Drops log rows that were sealed and happened up to a moment, all but the last such row of each entry.';
 
 CREATE FUNCTION dbext_private.run_time_names(relation text, pattern text) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
