@@ -1,4 +1,4 @@
-"""The accuracy figures as one picture: error against size, ours, the bounds and other packages, on logarithmic axes. Plain SVG, no script."""
+"""The accuracy figures as a picture: error against size, ours, the bounds and other packages, on logarithmic axes. Plain SVG, no script."""
 
 from __future__ import annotations
 

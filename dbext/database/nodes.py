@@ -55,6 +55,11 @@ def tick_texts(session: Session, release_id: int, start: int, end: int) -> list[
     return [(row["tick"], row["sums"]) for row in session.fetch(SQL["tick_texts"], release_id, start, end)]
 
 
-def committed_texts(session: Session, release_id: int) -> list[tuple[int, str]]:
-    """Return (number, cells with commas between them) of all nodes of a release that are stored for good, in order of number."""
-    return [(row["node_no"], row["noisy"]) for row in session.fetch(SQL["committed_texts"], release_id)]
+def committed_numbers(session: Session, release_id: int) -> list[int]:
+    """Return the numbers of all nodes of a release that are stored for good, in order."""
+    return [row["node_no"] for row in session.fetch(SQL["committed_numbers"], release_id)]
+
+
+def committed_texts(session: Session, release_id: int, first: int, last: int) -> list[tuple[int, str]]:
+    """Return (number, cells with commas between them) of the nodes from a number to another that are stored for good, in order."""
+    return [(row["node_no"], row["noisy"]) for row in session.fetch(SQL["committed_texts"], release_id, first, last)]

@@ -26,7 +26,13 @@ WHERE s.release_id = $1::integer AND s.tick > $2::bigint AND s.tick <= $3::bigin
 ORDER BY s.tick
 
 -- name: committed_texts
--- All committed nodes of a release in order of number, their cells as one text.
+-- Committed nodes of a release between two numbers, in order, their cells as one text.
 SELECT n.node_no, array_to_string(n.noisy, ',') AS noisy FROM dbext_private.node AS n
+WHERE n.release_id = $1::integer AND n.node_no BETWEEN $2::bigint AND $3::bigint AND n.drawn_in <> pg_current_xact_id()
+ORDER BY n.node_no
+
+-- name: committed_numbers
+-- The numbers of all committed nodes of a release, in order.
+SELECT n.node_no FROM dbext_private.node AS n
 WHERE n.release_id = $1::integer AND n.drawn_in <> pg_current_xact_id()
 ORDER BY n.node_no

@@ -47,7 +47,7 @@ def encode_rows(rows: Sequence[Row], first_leaf: int, counts: np.ndarray) -> lis
 
     encoded = []
     for row in rows:
-        places = np.array([leaf for leaf, _ in row.weights]) - first_leaf
+        places = np.array([leaf for leaf, _ in row.weights], dtype=np.int64) - first_leaf
         encoded.append(exact_product(np.array([weight for _, weight in row.weights], dtype=np.int64), counts[places]))
     return encoded
 

@@ -5,12 +5,14 @@ What is drawn is stored once and never drawn again; what is answered is post-pro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from dbext.database import nodes
 from dbext.database.nodes import Cells
 from dbext.database.session import Session
+from dbext.mechanisms.encoded import Row
 from dbext.mechanisms.encoding import encode_rows, leaf_counts, noisy_table, weighted_sums
 from dbext.mechanisms.protocol import Node
 from dbext.mechanisms.ranges import Weights
@@ -19,6 +21,10 @@ from dbext.privacy.noise import Noise
 from dbext.query.plan import Plan
 
 Answers = list[list[int]] | list[list[float]]
+_Item = TypeVar("_Item")
+
+#: Stored numbers of rows, or exact counts, that are looked at together: some 50 MB of a backend, however long the history.
+VALUES_IN_MEMORY = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -81,9 +87,26 @@ def _rows(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[l
     rows = [row for period in periods for row in mechanism.rows(period)]
     first = min(row.weights[0][0] for row in rows)
     leaves = [leaf for period in range(1, periods[-1] + 1) for leaf in mechanism.leaves(period) if leaf.number >= first]
-    start = noising.beginning if leaves[0].start is None else leaves[0].start
-    texts = nodes.tick_texts(session, noising.release_id, start, leaves[-1].end)
-    return [row.number for row in rows], encode_rows(rows, first, leaf_counts(leaves, texts, noising.cells))
+    exact = [[0] * noising.cells for _ in rows]
+    for part in _parts(leaves, noising.cells):
+        start = noising.beginning if part[0].start is None else part[0].start
+        texts = nodes.tick_texts(session, noising.release_id, start, part[-1].end)
+        encoded = encode_rows(_within(rows, part), part[0].number, leaf_counts(part, texts, noising.cells))
+        exact = [[sum(pair) for pair in zip(*both, strict=True)] for both in zip(exact, encoded, strict=True)]
+    return [row.number for row in rows], exact
+
+
+def _within(rows: Sequence[Row], leaves: Sequence[Node]) -> list[Row]:
+    """Return the part of each row that is about some adjacent leaves."""
+    first, last = leaves[0].number, leaves[-1].number
+    return [Row(row.number, tuple(pair for pair in row.weights if first <= pair[0] <= last)) for row in rows]
+
+
+def _parts(items: Sequence[_Item], cells: int) -> Iterator[Sequence[_Item]]:
+    """Yield runs of rows, or leaves, that hold no more than VALUES_IN_MEMORY numbers together: memory does not grow with history."""
+    size = max(1, VALUES_IN_MEMORY // cells)
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def answers(session: Session, noising: Noising, periods: Sequence[int]) -> Answers:
@@ -94,8 +117,7 @@ def answers(session: Session, noising: Noising, periods: Sequence[int]) -> Answe
 def combined(session: Session, noising: Noising, weights: Weights, start: int | None, end: int) -> Cells | list[float]:
     """Return the weighted sum of committed nodes or rows, which is about the range (start, end]: one number per cell."""
     if not noising.plan.whole_numbers:
-        stored = nodes.committed_texts(session, noising.release_id)
-        return weighted_sums(weights, stored[0][0], noisy_table(stored))
+        return _weighted(session, noising, nodes.committed_numbers(session, noising.release_id), [weights])[0]
     known = nodes.committed(session, noising.release_id, [number for number, _ in weights])
     total = [sum(known[number][cell] * weight for number, weight in weights) for cell in range(noising.cells)]
     if not noising.noise_only:
@@ -123,11 +145,21 @@ def _from_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> l
 
 def _from_rows(session: Session, noising: Noising, periods: Sequence[int]) -> list[list[float]]:
     """Weigh the committed noisy rows of a period and before."""
-    stored = nodes.committed_texts(session, noising.release_id)
-    mechanism, numbers = noising.plan.mechanism, {number for number, _ in stored}
+    stored = nodes.committed_numbers(session, noising.release_id)
+    numbers, mechanism = set(stored), noising.plan.mechanism
     terms = [mechanism.answer(period) for period in periods]
     ready = next((n for n, one in enumerate(terms) if any(number not in numbers for number, _ in one)), len(terms))
-    if not ready:
-        return []
-    table = noisy_table(stored)
-    return [weighted_sums(one, stored[0][0], table) for one in terms[:ready]]
+    return _weighted(session, noising, stored, terms[:ready]) if ready else []
+
+
+def _weighted(session: Session, noising: Noising, stored: Sequence[int], terms: Sequence[Weights]) -> list[list[float]]:
+    """Return weighted sums of stored rows, part by part; each is the same whatever else is asked or stored."""
+    found = [[0.0] * noising.cells for _ in terms]
+    for part in _parts(stored, noising.cells):
+        table = noisy_table(nodes.committed_texts(session, noising.release_id, part[0], part[-1]))
+        for place, one in enumerate(terms):
+            here = [pair for pair in one if part[0] <= pair[0] <= part[-1]]
+            if here:
+                sums = weighted_sums(here, part[0], table)
+                found[place] = [value + more for value, more in zip(found[place], sums, strict=True)]
+    return found

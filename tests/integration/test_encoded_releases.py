@@ -8,12 +8,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dbext.control.database import PsycopgSession
+from dbext.database import catalog, releases
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import charge_from_json
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import epsilon_of
 from dbext.query.plan import plan_from_json
+from dbext.service import noising
+from dbext.service.noising import answers, exact_nodes
+from dbext.service.publish import due_of
 
 KEYS = "VALUES ('A'), ('B'), ('C')"
 TOTAL = "SELECT county, count(*) FROM cases WHERE status = 'open' GROUP BY county"
@@ -274,3 +279,22 @@ def test_a_simultaneous_band_is_published_and_said(limited):
         assert 3.1 < below / error < 3.3
     said = "SELECT col_description('dp_release.one'::regclass, attnum) FROM pg_attribute WHERE attrelid = 'dp_release.one'::regclass AND attname = 'upper_95'"
     assert "simultaneous" in cases.database.value(said)
+
+
+@pytest.mark.parametrize("mechanism", ["square_root", "sliding_root"])
+def test_rows_are_read_in_parts_that_memory_holds(limited, monkeypatch, mechanism):
+    """The same exact rows and the same answers, up to rounding, when only two rows of three cells are held at a time."""
+    cases = limited(mechanism)
+    declare(cases, "one", mechanism, LOUD["1e-6"])
+    for _ in history(cases, mechanism):
+        pass
+    cases.publish()
+    session = PsycopgSession(cases.session)
+    release = releases.lock(session, 1)
+    due = due_of(release, catalog.tracked_table(session, release.table_id))
+    whole = [exact_nodes(session, due.noising, [3, 4, 7]), answers(session, due.noising, range(1, 8))]
+    monkeypatch.setattr(noising, "VALUES_IN_MEMORY", 6)
+    parts = [exact_nodes(session, due.noising, [3, 4, 7]), answers(session, due.noising, range(1, 8))]
+    assert parts[0] == whole[0]
+    assert np.allclose(parts[1], whole[1], rtol=1e-12, atol=1e-6)
+    assert answers(session, due.noising, [5])[0] == parts[1][4], "an answer does not depend on what else is asked"
