@@ -33,25 +33,25 @@ END $$;
 COMMENT ON FUNCTION dbext_private.require_lock(oid) IS
     'Refuses unless this transaction has locked this very relation: from then on nobody else can rename, replace or write it.';
 
-CREATE FUNCTION dbext_private.run_time_columns(table_id integer, prefixes text[], unit boolean) RETURNS text
-LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION dbext_private.run_time_columns(table_id integer, prefixes text[], unit boolean, only_position integer) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(string_agg(format(', %s_%s %s%s', prefix, c.position, c.type_name, collation_clause.sql), '' ORDER BY place, c.position), '')
     FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
     JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = c.attribute_number
     LEFT JOIN pg_collation AS k ON k.oid = a.attcollation LEFT JOIN pg_namespace AS n ON n.oid = k.collnamespace
     CROSS JOIN LATERAL (SELECT CASE WHEN k.oid IS NULL THEN '' ELSE format(' COLLATE %I.%I', n.nspname, k.collname) END AS sql) AS collation_clause
     CROSS JOIN unnest(prefixes) WITH ORDINALITY AS p (prefix, place)
-    WHERE t.table_id = run_time_columns.table_id AND c.is_unit = unit
+    WHERE t.table_id = run_time_columns.table_id AND c.is_unit = unit AND c.position = coalesce(only_position, c.position)
 $$;
-COMMENT ON FUNCTION dbext_private.run_time_columns(integer, text[], boolean) IS
-    'Column definitions of the run-time tables: positional names (long or odd names are safe), types without modifier, the columns'' collations.';
+COMMENT ON FUNCTION dbext_private.run_time_columns(integer, text[], boolean, integer) IS
+    'Column definitions of the run-time tables, all or those of one position: positional names (long or odd names are safe), types without modifier, the columns'' collations.';
 
 CREATE FUNCTION dbext_private.create_run_time_tables(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    keys text := dbext_private.run_time_columns(table_id, '{key}', true);
-    changes text := dbext_private.run_time_columns(table_id, '{old,new}', false);
-    images text := dbext_private.run_time_columns(table_id, '{image}', false);
+    keys text := dbext_private.run_time_columns(table_id, '{key}', true, NULL);
+    changes text := dbext_private.run_time_columns(table_id, '{old,new}', false, NULL);
+    images text := dbext_private.run_time_columns(table_id, '{image}', false, NULL);
     key_names text;
 BEGIN
     SELECT string_agg(format('key_%s', c.position), ', ' ORDER BY c.position) INTO key_names
@@ -120,6 +120,7 @@ BEGIN
     SELECT t.* INTO known FROM dbext_private.tracked_table AS t CROSS JOIN pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.oid = begin_tracking.relation AND (t.relation = c.oid OR t.relation = 0 AND (t.schema_name, t.table_name) = (n.nspname, c.relname))
     ORDER BY t.relation DESC, t.table_id DESC LIMIT 1;
+    PERFORM dbext_private.widen_columns(known.table_id, relation);
     IF known.table_id IS NOT NULL AND NOT known.tracked THEN
         IF NOT dbext_private.same_arguments(known, relation, tick, time_zone, unit_numbers, CASE WHEN columns IS NOT NULL THEN column_numbers END) THEN
             unused := dbext_private.forget_unused(known.table_id);
@@ -261,14 +262,17 @@ RETURNS text LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET client_min_messages = warning SET quote_all_identifiers = off AS $$
 DECLARE
     table_number integer;
+    moment timestamptz;
     command text;
 BEGIN
     PERFORM dbext_private.refuse_tracking_here(tbl, current_user);
     -- Writers wait from here on, and a transaction that began earlier and writes later is captured by the triggers.
     -- The name is looked up once more here, and what has it by then gets the lock: begin_tracking refuses unless that is this table.
     EXECUTE dbext_private.lock_statement(tbl);
+    -- Not after the moment of the T marker by which a table is taken up again: no tick may end between that and the rows.
+    moment := dbext_private.effective_now();
     table_number := dbext_private.begin_tracking(tbl, tick, time_zone, unit, columns, current_user);
-    EXECUTE dbext_private.baseline_statement(table_number) USING dbext_private.effective_now();
+    EXECUTE dbext_private.baseline_statement(table_number) USING moment;
     FOR command IN SELECT c FROM dbext_private.trigger_commands(table_number, NULL) AS c LOOP
         EXECUTE command;
     END LOOP;

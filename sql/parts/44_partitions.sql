@@ -196,11 +196,6 @@ COMMENT ON FUNCTION dbext_private.partition_path(oid) IS 'A partition and what i
 CREATE FUNCTION dbext_private.follow_partitions(table_id integer, root oid) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    -- In a restored database names tell which partition is which.
-    UPDATE dbext_private.tracked_partition AS p SET relation = c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE p.table_id = follow_partitions.table_id AND NOT p.detached AND (n.nspname, c.relname) = (p.schema_name, p.table_name) AND c.oid <> p.relation
-        AND c.oid IN (SELECT t.relation FROM dbext_private.partition_tree(root) AS t)
-        AND p.relation NOT IN (SELECT t.relation FROM dbext_private.partition_tree(root) AS t) AND NOT dbext_private.is_home();
     UPDATE dbext_private.tracked_partition AS p SET schema_name = n.nspname, table_name = c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE p.table_id = follow_partitions.table_id AND c.oid = p.relation AND (n.nspname, c.relname) <> (p.schema_name, p.table_name);
     PERFORM dbext_private.follow_partition(p.table_id, p.relation, format('%I.%I', p.schema_name, p.table_name), true)
@@ -212,3 +207,16 @@ BEGIN
         SELECT p.relation FROM dbext_private.tracked_partition AS p WHERE p.table_id = follow_partitions.table_id AND NOT p.detached);
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_partitions(integer, oid) IS 'Brings the known partitions in line with those that there are.';
+
+CREATE FUNCTION dbext_private.relocate_partitions() RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    known dbext_private.tracked_partition[] := ARRAY(SELECT p FROM dbext_private.tracked_partition AS p);
+BEGIN
+    DELETE FROM dbext_private.tracked_partition;
+    INSERT INTO dbext_private.tracked_partition (table_id, relation, schema_name, table_name, detached)
+    SELECT p.table_id, coalesce(c.oid, p.relation), p.schema_name, p.table_name, p.detached
+    FROM unnest(known) AS p LEFT JOIN (pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace)
+        ON (n.nspname, c.relname) = (p.schema_name, p.table_name);
+END $$;
+COMMENT ON FUNCTION dbext_private.relocate_partitions() IS 'In a restored database names tell which partition is which.';

@@ -36,9 +36,7 @@ DECLARE
     table_number integer := dbext_private.require_tracked(relation, owner_name);
 BEGIN
     UPDATE dbext_private.tracked_table AS t SET tracked = false WHERE t.table_id = table_number;
-    EXECUTE format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid) VALUES (''T'', $1, pg_current_xact_id())', table_number)
-        USING least(moment, dbext_private.effective_now());
-    PERFORM dbext_private.close_marks(table_number);
+    PERFORM dbext_private.mark_truncation(table_number, least(moment, dbext_private.effective_now()));
     PERFORM dbext_private.choose_triggers(table_number);
     PERFORM dbext_private.lend_rights(table_number, owner_name);
     RETURN table_number;
@@ -51,7 +49,7 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN
     PERFORM dbext_private.finish_tracking(table_id, owner_name);
     UPDATE dbext_private.tracked_table AS t SET schema_facts = NULL WHERE t.table_id = finish_rebase.table_id;
-    PERFORM dbext_private.note_lost_column(c) FROM dbext_private.tracked_column AS c WHERE c.table_id = finish_rebase.table_id AND c.gone;
+    PERFORM dbext_private.note_lost_columns(table_id);
     PERFORM dbext_private.follow_schema(table_id);
     PERFORM dbext_private.note_schema_event(table_id, 'rebased', 'the table was recorded anew by dp_rebase; what had gone unseen counts in this tick');
     UPDATE dbext_private.schema_event AS e

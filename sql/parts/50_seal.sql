@@ -110,6 +110,7 @@ BEGIN
         AND NOT EXISTS (SELECT FROM dbext_private.ledger AS b WHERE b.release_id = l.release_id AND b.kind = 'return');
     DELETE FROM dbext_private.cluster_identity;
     PERFORM dbext_private.remember_cluster();
+    PERFORM dbext_private.relocate_partitions();
     -- A table that is tracked is known by its triggers; of one that is not, a restore left nothing but the name.
     UPDATE dbext_private.tracked_table AS t SET relation = coalesce((SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
         WHERE (n.nspname, c.relname) = (t.schema_name, t.table_name) AND c.relkind IN ('r', 'p')), 0)
