@@ -33,7 +33,9 @@ CREATE FUNCTION dbext_private.widens(from_type oid, to_type oid) RETURNS boolean
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
     SELECT EXISTS (
         SELECT FROM pg_cast AS c LEFT JOIN pg_proc AS p ON p.oid = c.castfunc
-        WHERE (c.castsource, c.casttarget, c.castcontext) = (widens.from_type, widens.to_type, 'i') AND (c.castmethod = 'b' OR p.provolatile = 'i' AND EXISTS (
+        WHERE (c.castsource, c.casttarget, c.castcontext) = (widens.from_type, widens.to_type, 'i') AND widens.to_type <> 'name'::regtype AND (
+            (widens.from_type, widens.to_type) IN (('varchar'::regtype, 'text'::regtype), ('text'::regtype, 'varchar'::regtype))
+            OR c.castmethod = 'f' AND p.provolatile = 'i' AND EXISTS (
             SELECT FROM pg_opclass AS o JOIN pg_am AS m ON m.oid = o.opcmethod AND m.amname = 'btree' JOIN pg_amop AS a ON a.amopfamily = o.opcfamily
             WHERE o.opcintype = widens.to_type AND o.opcdefault AND (a.amoplefttype, a.amoprighttype, a.amopstrategy) = (widens.from_type, widens.to_type, 3))))
 $$;

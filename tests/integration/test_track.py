@@ -240,7 +240,7 @@ def test_tracked_again_with_other_arguments(tracked):
     table.execute("SELECT dp_set_budget('entry', 1); SELECT dp_untrack('entry')")
     for arguments in ("tick => '2 days'", "time_zone => 'Asia/Taipei'", "columns => '{value}'", "unit => '{more}'"):
         assert refused(table.session, f"SELECT dp_track('entry', {arguments})")[0] == "DP003"
-    table.execute("ALTER TABLE entry ALTER COLUMN id TYPE bigint")
+    table.execute("ALTER TABLE entry ALTER COLUMN id TYPE numeric")
     assert refused(table.session, "SELECT dp_track('entry')")[0] == "DP003"
 
 
@@ -280,7 +280,7 @@ def test_tracked_again_without_a_column_that_is_gone(tracked):
     table.seal_through(0)
     table.execute("SELECT dp_untrack('entry')")
     table.execute(
-        "ALTER TABLE entry DROP COLUMN more; ALTER TABLE entry ADD COLUMN later text; ALTER TABLE entry ALTER COLUMN other TYPE varchar(10)"
+        "ALTER TABLE entry DROP COLUMN more; ALTER TABLE entry ADD COLUMN later text; ALTER TABLE entry ALTER COLUMN other TYPE char(10)"
     )
     table.day(2)
     table.track()
