@@ -40,6 +40,8 @@ from dbext.query.shape import Request, Shape, shape_of
 MAX_EPSILON = 1000
 #: A default horizon is compared with one that is so many times shorter, to show what it costs.
 _SHORTER = 10
+#: Totals of more periods are never better off without delta; a smaller error is said when it is so much smaller.
+_PURE_MAY_WIN, _WORTH_SAYING = 512, 0.97
 
 __all__ = ["Candidate", "Plan", "Request", "candidates", "exact_epsilon", "plan", "plan_question"]
 
@@ -93,14 +95,25 @@ def candidates(
     request = with_period(request, declaration)
     shape = with_levels(replace(shape_of(declaration, request, tick), values=values), request, tick)
     ranked = _ranked(_calibrated(shape, request, types, delta, grouped=declaration.grouped), request)
-    if not shape.renews:
-        return ranked
     chosen = next(one for one in ranked if one.chosen)
-    notes = [_cost_of_renewal(chosen.plan, types, delta)]
-    if request.horizon is None and request.max_error is None and shape.horizon > _SHORTER:
+
+    def least(other: Shape, at: Decimal) -> float:
+        """The mean error of the best way to publish something a little different."""
+        return min(_measured(one).mean_std_error for one in _calibrated(other, request, types, at, grouped=declaration.grouped))
+
+    notes = []
+    if shape.renews and request.horizon is None and request.max_error is None and shape.horizon > _SHORTER:
         shorter = replace(shape, horizon=shape.horizon // _SHORTER, renews=False)
-        least = min(_measured(one).mean_std_error for one in _calibrated(shorter, request, types, delta, grouped=declaration.grouped))
-        notes.insert(0, f"mean standard error {chosen.mean_std_error:.4g}; with horizon => {shorter.horizon} it would be {least:.4g}")
+        error = least(shorter, delta)
+        notes.append(f"mean standard error {chosen.mean_std_error:.4g}; with horizon => {shorter.horizon} it would be {error:.4g}")
+    if shape.renews:
+        notes.append(_cost_of_renewal(chosen.plan, types, delta))
+    if delta and request.max_error is None and (shape.horizon or 0) <= _PURE_MAY_WIN:
+        pure = least(replace(shape, renews=False), Decimal(0))
+        if pure < _WORTH_SAYING * chosen.mean_std_error:
+            notes.append(f"a budget with delta => 0 would do with a mean standard error of {pure:.4g} instead of {chosen.mean_std_error:.4g}")
+    if not notes:
+        return ranked
     announced = replace(chosen, plan=replace(chosen.plan, notes=(*chosen.plan.notes, *notes)))
     return tuple(announced if one is chosen else one for one in ranked)
 

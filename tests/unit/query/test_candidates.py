@@ -198,3 +198,21 @@ def test_max_error_is_kept_by_the_band():
     found = best(compared(TOTAL, only(max_mutations=1), DELTA, horizon=50, band="simultaneous", max_error=Fraction(60), epsilon=None))
     widest = max(found.plan.half_width(period, 1) for period in range(1, 51))
     assert 59 < widest <= 60
+
+
+def test_a_budget_without_delta_is_recommended_where_it_errs_less():
+    """Few periods, or narrow windows, of entries that change once: Laplace noise at the same epsilon has half the error."""
+    for sql, wishes in ((TOTAL, {"horizon": 16}), (WINDOW.format(7), {})):
+        found = best(compared(sql, only(max_mutations=1), DELTA, **wishes))
+        pure = best(compared(sql, only(max_mutations=1), PURE, **wishes))
+        assert pure.mean_std_error < 0.6 * found.mean_std_error
+        assert any(f"delta => 0 would do with a mean standard error of {pure.mean_std_error:.4g}" in note for note in found.plan.notes)
+        assert not any("delta => 0" in note for note in pure.plan.notes)
+    long = best(compared(TOTAL, only(max_mutations=4), DELTA, horizon=500))
+    assert not any("delta => 0" in note for note in long.plan.notes)
+
+
+def test_max_error_without_a_budget_that_reaches_it_is_refused():
+    """Entries that may change every day for ten years: noise that small would cost more than an epsilon of 1,000."""
+    with pytest.raises(BadArgument, match="no noise is that small"):
+        compared(TOTAL, only(), PURE, epsilon=None, max_error=Fraction(1), horizon=4000)

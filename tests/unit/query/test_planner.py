@@ -134,7 +134,7 @@ def test_without_any_constraint_only_a_horizon_bounds_the_loss():
 
 
 @pytest.mark.parametrize("delta", [PURE, DELTA])
-@pytest.mark.parametrize("sql", [WINDOW.format(14), TOTAL])
+@pytest.mark.parametrize("sql", [WINDOW.format(14), WINDOW.format(1), TOTAL])
 def test_max_error_finds_the_smallest_epsilon(sql, delta):
     request = replace(DAILY, epsilon=None, max_error=Fraction(25), horizon=100)
     found = plan(declared(sql), request, DAY, (LOCAL,), delta)
