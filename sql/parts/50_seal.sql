@@ -36,7 +36,7 @@ CREATE FUNCTION dbext_private.execute_pass(
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
 -- One pass costs as much as there are new mutations, but statistics know little of rows that just came. So the log is read through its
 -- indexes, and joins of intermediate results are hashed, never looped (look-ups of entries are lateral subqueries, which this leaves alone).
-SET enable_seqscan = off SET enable_nestloop = off SET work_mem = '128MB' SET jit = off
+SET enable_seqscan = off SET enable_nestloop = off SET work_mem = '32MB' SET jit = off
 AS $$
 DECLARE
     result jsonb;
