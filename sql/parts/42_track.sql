@@ -14,7 +14,7 @@ COMMENT ON FUNCTION dbext_private.require_table_owner(oid, name) IS 'Refuses rol
 
 CREATE FUNCTION dbext_private.triggers_in_place(table_id integer, relation oid) RETURNS text[]
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce(array_agg(event ORDER BY event) FILTER (WHERE t.tgenabled = 'A' OR t.tgenabled = 'O' AND event <> 'row'), '{}')
+    SELECT coalesce(array_agg(event ORDER BY event) FILTER (WHERE t.tgenabled = 'A'), '{}')
     FROM unnest(ARRAY['insert', 'update', 'delete', 'row', 'truncate']) AS event
     JOIN pg_trigger AS t ON t.tgrelid = triggers_in_place.relation
         AND t.tgfoid = to_regprocedure(dbext_private.capture_name(triggers_in_place.table_id, event) || '()')

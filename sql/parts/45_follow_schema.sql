@@ -137,7 +137,7 @@ DECLARE
     reason text := (SELECT u.reason FROM dbext_private.untrackable(located) AS u);
     unit smallint[];
 BEGIN
-    PERFORM dbext_private.note_schema_event(follow_guards.table_id, 'trigger', format('the trigger that captures %s is missing or disabled%s',
+    PERFORM dbext_private.note_schema_event(follow_guards.table_id, 'trigger', format('the trigger that captures %s is missing, disabled or not enabled always%s',
         CASE m.event WHEN 'row' THEN 'rows' ELSE upper(m.event) END, CASE WHEN m.relation <> located THEN format(' on partition %s', m.relation::regclass) ELSE '' END))
     FROM dbext_private.triggers_missing(follow_guards.table_id, located) AS m;
     IF dbext_private.fed_by_subscription(located) AND NOT (SELECT t.row_triggers FROM dbext_private.tracked_table AS t WHERE t.table_id = follow_guards.table_id) THEN

@@ -87,6 +87,7 @@ def test_a_rebase_before_anything_was_sealed_is_a_baseline(tracked):
 MENDED = {
     "a trigger that is missing": ('DROP TRIGGER "00_dbext_update" ON entry', "trigger"),
     "triggers that are disabled": ("ALTER TABLE entry DISABLE TRIGGER ALL", "trigger"),
+    "a trigger that misses replica sessions": ('ALTER TABLE entry ENABLE TRIGGER "00_dbext_update"', "trigger"),
     "values rewritten": ("ALTER TABLE entry ALTER COLUMN value TYPE text USING 'z'", "column"),
     "event triggers disabled": ("ALTER EVENT TRIGGER dbext_follow_rewrite DISABLE", "event trigger"),
     "event triggers that miss replica sessions": ("ALTER EVENT TRIGGER dbext_follow_command ENABLE", "event trigger"),
