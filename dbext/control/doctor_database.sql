@@ -124,3 +124,12 @@ FROM dbext_private.trust() t WHERE t.behind OR NOT t.vouched
 -- Without a witness outside, a ledger that was put back to an earlier state is noticed only where cluster or timeline changed. A worker with --witness or --release-dsn keeps one.
 SELECT current_database(), 'no witness has ever seen its ledger', NULL FROM dbext_private.trust() t
 WHERE NOT t.witnessed AND EXISTS (SELECT FROM dbext_private.ledger l WHERE l.kind IN ('publish', 'question'))
+
+-- name: leader_lock
+-- warning
+-- Whoever holds the leader's lock keeps every worker standing by, and anybody may take it.
+SELECT format('session %s', l.pid), format('%s holds the lock by which workers elect their leader, and is no worker', coalesce(a.usename, 'somebody')),
+    format('SELECT pg_catalog.pg_terminate_backend(%s);', l.pid)
+FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.granted AND (l.classid, l.objid, l.objsubid) = (1684170104, 1, 2)
+    AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()) AND a.application_name IS DISTINCT FROM 'dbext worker'
