@@ -238,6 +238,27 @@ def doctor(
 
 
 @app.command()
+def ageing(
+    *,
+    target: Annotated[float, typer.Option("--target", help="What nobody may learn more about a status than, at any time.")],
+    dwell: Annotated[
+        str, typer.Option("--dwell", metavar="TICKS,TICKS,...", help="How many ticks an entry stays in each state, on average.")
+    ] = "",
+    table: Annotated[str, typer.Option("--table", help="Take the model stated for a table in place of --dwell.")] = "",
+    column: Annotated[str, typer.Option("--column", help="The column of that table, if several have a model.")] = "",
+    spread: Annotated[float, typer.Option("--spread", help="How far the count drifts in one tick (standard deviation).")] = 1.0,
+    longest: Annotated[int, typer.Option("--longest", help="Most ticks between two outputs.")] = 30,
+    oldest: Annotated[int, typer.Option("--oldest", help="Most ticks that data may be old when it is published.")] = 90,
+    dsn: Dsn = "",
+    form: ResultFormat = Format.TABLE,
+) -> None:
+    """Find the age and noise of least error whose age-dependent loss never passes a target, and the two extremes. Spends nothing."""
+    from dbext.control.ageing import Wish, plan
+
+    plan(Wish(target, spread, longest, oldest), dwell, table, column or None, dsn, form)
+
+
+@app.command()
 def simulate(
     declaration_file: Annotated[Path, typer.Argument(metavar="FILE", help="Declaration, with lines '-- epsilon: 1' and so on before it.")],
     *,

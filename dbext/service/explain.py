@@ -32,7 +32,11 @@ def plan_release(session: Session, *, declaration: str | None, **wishes: Any) ->
 def explain_release(session: Session, *, name: str | None) -> list[dict[str, Any]]:
     """Return the candidates a declared release was chosen from, as they were when it was declared."""
     rights.require_analyst(session)
-    return releases.by_name(session, name).content["candidates"]
+    from dbext.service.ageing import risks_of
+
+    release = releases.by_name(session, name)
+    told = [{key: value for key, value in row.items() if key not in ("table_id", "release")} for row in risks_of(session, release)]
+    return [{**row, "age_dependent": told if row["chosen"] and told else None} for row in release.content["candidates"]]
 
 
 def candidate_rows(made: Sequence[Candidate], types: Sequence[EntryType], delta: Fraction) -> list[dict[str, Any]]:

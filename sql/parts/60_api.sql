@@ -3,7 +3,7 @@
 
 CREATE TYPE dbext.candidate AS (
     mechanism text, noise text, mean_std_error double precision, worst_std_error double precision,
-    epsilon_by_type jsonb, chosen boolean, reason text, kind text, horizon bigint, notes text);
+    epsilon_by_type jsonb, chosen boolean, reason text, kind text, horizon bigint, notes text, age_dependent jsonb);
 COMMENT ON TYPE dbext.candidate IS 'One way to make a release: predicted standard errors, and the lifetime loss of an entry of each type.';
 COMMENT ON COLUMN dbext.candidate.mechanism IS 'How nodes are drawn and answers put together';
 COMMENT ON COLUMN dbext.candidate.noise IS 'Law and parameter of the noise';
@@ -15,6 +15,8 @@ COMMENT ON COLUMN dbext.candidate.reason IS 'Why';
 COMMENT ON COLUMN dbext.candidate.kind IS 'disjoint, sliding, running_total or once';
 COMMENT ON COLUMN dbext.candidate.horizon IS 'Periods in all, or in each epoch; NULL: endless';
 COMMENT ON COLUMN dbext.candidate.notes IS 'How the declaration was read where SQL leaves room';
+COMMENT ON COLUMN dbext.candidate.age_dependent IS
+    'Of the plan of a declared release whose table has a model: what it tells about the present status in each column, as in dbext.age_risk';
 
 CREATE TYPE dbext.window_answer AS (
     value double precision, std_error double precision, lower_95 double precision, upper_95 double precision,

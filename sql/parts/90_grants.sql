@@ -53,10 +53,10 @@ REVOKE UPDATE, DELETE, TRUNCATE ON dbext_private.ledger FROM dbext_owner;
 -- Readers: public views and release tables (the latter are granted column by column when they are made). The roles are the cluster's;
 -- USAGE on schemas dbext and dp_release, which admits somebody to this database, is granted by a superuser role by role.
 GRANT SELECT ON dbext.tracked_table, dbext.entry_type, dbext.schema_event, dbext.release_status, dbext.budget_status, dbext.budget_use, dbext.allowance, dbext.table_grant,
-        dbext.audit_status
+        dbext.audit_status, dbext.age_risk
     TO dbext_reader, dbext_analyst, dbext_admin;
 GRANT EXECUTE ON FUNCTION dbext_private.public_moment(integer, bigint), dbext_private.public_subject(integer),
-    dbext_private.public_span(text, bigint), dbext_private.budget_figures(), dbext_private.budget_uses(), dbext_private.allowance_figures(), dbext_private.visible_grants()
+    dbext_private.public_span(text, bigint), dbext_private.budget_figures(), dbext_private.budget_uses(), dbext_private.age_risks(), dbext_private.allowance_figures(), dbext_private.visible_grants()
     TO dbext_reader, dbext_analyst, dbext_admin;
 
 -- What readers of a release may put together from it; each call checks that the caller may read the release table.
@@ -78,7 +78,9 @@ GRANT EXECUTE ON FUNCTION
     dp_window_count(regclass, timestamptz, timestamptz, text, text, numeric),
     dp_window_stats(regclass, text, text, text, text, numeric),
     dp_window_stats(regclass, timestamptz, timestamptz, text, text, numeric),
-    dp_set_tolerance(text, numeric)
+    dp_set_tolerance(text, numeric),
+    dp_risk_curve(text, text, integer, integer),
+    dp_plan_ageing(regclass, text, double precision, double precision, integer, integer)
     TO dbext_analyst, dbext_admin;
 
 -- Administrators: constraints, budgets, public keys, publication, the ledger and the counts of seals.
@@ -89,6 +91,7 @@ GRANT EXECUTE ON FUNCTION
     dp_alter_constraint(regclass, text, integer, interval, text),
     dp_set_budget(regclass, numeric, numeric, text),
     dp_accept_delta(regclass, numeric),
+    dp_set_process(regclass, text, double precision[], double precision[], text),
     dp_audit(),
     dp_mark_public(regclass, text),
     dp_publish_to(text, text),

@@ -122,6 +122,18 @@ def test_simulate_reads_a_private_table_for_administrators_alone_and_stores_noth
     assert (writing.returncode, tickets.value("SELECT count(*) FROM ticket")) == (1, 50)
 
 
+def test_ageing_of_dwell_times_and_of_a_table(dbext, tickets):
+    arguments = ("ageing", "--target", "0.1", "--format", "json")
+    given = dbext(*arguments, "--dwell", "4,8")
+    tickets.execute("SELECT dp_set_process('ticket', 'valid', dwell => '{4,8}')")
+    stated = dbext(*arguments, "--table", "ticket", "--dsn", tickets.dsn())
+    assert (given.returncode, stated.returncode) == (0, 0), stated.stderr
+    assert json.loads(given.stdout) == json.loads(stated.stdout)
+    assert [row["strategy"] for row in json.loads(given.stdout)] == ["best", "noise only", "ageing only"]
+    assert dbext(*arguments).returncode == 2
+    assert dbext(*arguments, "--dwell", "4,x").returncode == 2
+
+
 def test_explain_of_an_unknown_release_is_an_error_with_a_message(dbext, tickets):
     done = dbext("explain", "nothing", "--dsn", tickets.dsn())
     assert (done.returncode, done.stdout) == (1, "")
@@ -174,7 +186,7 @@ def test_another_version_is_refused(dbext, tickets):
     assert "version 0.0.1" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["demo", "install", "publish", "worker", "explain", "status", "budget", "tables", "audit", "doctor", "simulate"])
+@pytest.mark.parametrize("command", ["demo", "install", "publish", "worker", "explain", "status", "budget", "tables", "audit", "doctor", "simulate", "ageing"])
 def test_every_command_explains_itself(dbext, command):
     done = dbext(command, "--help")
     assert done.returncode == 0

@@ -36,13 +36,16 @@ PUBLIC_FUNCTIONS = {
     "dp_restated": READER,
     "dp_accept_delta": ADMIN,
     "dp_audit": ADMIN,
+    "dp_set_process": ADMIN,
+    "dp_risk_curve": ANALYST,
+    "dp_plan_ageing": ANALYST,
     "dp_set_tolerance": ANALYST,
     "dp_window_count": ANALYST,
     "dp_window_stats": ANALYST,
 }
 #: What roles other than dbext_owner may execute of the private schema. Everything else there is closed.
 PRIVATE_FUNCTIONS = {
-    READER: {"public_moment", "public_subject", "public_span", "budget_figures", "budget_uses", "allowance_figures", "visible_grants"},
+    READER: {"public_moment", "public_subject", "public_span", "budget_figures", "budget_uses", "age_risks", "allowance_figures", "visible_grants"},
     ADMIN: {
         "record_public_column",
         "sealable_tables",

@@ -1,0 +1,162 @@
+"""What a release tells about an entry's present status, given a model of how that status moves: its outputs, and the risk.
+
+Let X be the status and O_n what period n draws: a function of what an entry did up to the tick tau_n, and of fresh noise, with
+replacement loss epsilon_n (any two lives). Given X at tau_n, what an entry did before says nothing more about X later (the model). So, with D = Delta:
+
+    P(O_1 ... O_n | X at tau_n)  =  E[ P(O_1 ... O_(n-1) | life) P(O_n | life) | X at tau_n ],   the second factor within e^epsilon_n,
+
+and what is left, P(O_1 ... O_(n-1) | X at tau_n), tells at most ln(1 + D(tau_n - tau_(n-1)) (e^(e_(n-1)) - 1)). Windows may overlap.
+Besides, e_n never passes the replacement loss of everything together, which limits on an entry's changes keep finite for ever. Pure loss only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from dbext.errors import UnboundedLoss
+from dbext.mechanisms.protocol import Node
+from dbext.privacy.accountant import worst_case_loss
+from dbext.privacy.ageing import Memory, Outlook, Publication, aged, outlook
+from dbext.privacy.charge import Charge
+from dbext.privacy.constraint import EntryType
+from dbext.privacy.measure import Measure
+from dbext.privacy.noise import DiscreteLaplace, Noise
+from dbext.privacy.pattern import Several, Single
+from dbext.privacy.pico import PICOS
+from dbext.query.plan import Plan
+
+#: Periods that are followed one by one; beyond, and for the outlook, every output counts as the dearest.
+FOLLOWED = 400
+#: Endless mechanisms whose periods are all alike from some period on.
+_ALIKE = ("independent_windows", "disjoint_sums")
+
+
+@dataclass(frozen=True)
+class AgedRelease:
+    """The outputs of a release by period, the most that all of them lose together against replacement (None: without end).
+
+    `interval` is the least number of ticks between two inputs, `age` the least age of an input when it is published, `dearest` the largest
+    loss of one output.
+    """
+
+    outputs: tuple[Publication, ...]
+    most: float | None
+    interval: int
+    age: int
+    dearest: float
+    ends: bool
+
+    def losses(self, memory: Memory) -> list[tuple[int, float]]:
+        """Return (input tick, loss about the status at it) after each output."""
+        found: list[tuple[int, float]] = []
+        for one in self.outputs:
+            latest, loss = found[-1] if found else (one.input, 0.0)
+            gap = max(0, one.input - latest)
+            found.append((latest + gap, self._within(one.epsilon + aged(loss, memory(gap)))))
+        return found
+
+    def _within(self, loss: float) -> float:
+        return loss if self.most is None else min(loss, self.most)
+
+    def delayed(self, late: int) -> AgedRelease:
+        """Return the release whose outputs all appear so many ticks later."""
+        outputs = tuple(replace(one, published=one.published + late) for one in self.outputs)
+        return replace(self, outputs=outputs, age=self.age + late)
+
+    def curve(self, memory: Memory, ticks: Sequence[int]) -> list[tuple[int | None, float, bool]]:
+        """Return (age of information, risk, whether an output appears) at the end of each tick; no age before the first output."""
+        losses, points = self.losses(memory), []
+        for tick in ticks:
+            known = [n for n, one in enumerate(self.outputs) if one.published <= tick]
+            if not known:
+                points.append((None, 0.0, False))
+                continue
+            latest, loss = losses[known[-1]]
+            points.append((tick - latest, aged(loss, memory(tick - latest)), self.outputs[known[-1]].published == tick))
+        return points
+
+    def peak(self, memory: Memory) -> float:
+        """Return the largest risk there will ever be: it is met when an output appears."""
+        risks = [aged(loss, memory(one.published - latest)) for one, (latest, loss) in zip(self.outputs, self.losses(memory), strict=True)]
+        if not self.ends:
+            risks.append(self.outlook(memory).peak if self.most is None else self._within_at_age(memory))
+        return max(risks, default=0.0)
+
+    def _within_at_age(self, memory: Memory) -> float:
+        return min(self.outlook(memory).peak, aged(self.most, memory(self.age)))
+
+    def outlook(self, memory: Memory) -> Outlook:
+        """Return what becomes of outputs of the dearest kind for ever."""
+        return outlook(self.interval, self.age, self.dearest, memory)
+
+    def is_bounded(self, memory: Memory) -> bool:
+        """Whether the risk stays below some figure for ever."""
+        return self.ends or self.most is not None or self.outlook(memory).is_bounded
+
+    def reason(self, memory: Memory) -> str:
+        """Say why the risk is bounded, or is not."""
+        if self.ends:
+            return "the release ends"
+        told = self.outlook(memory).reason
+        if self.most is not None:
+            return f"limits on changes keep the loss of everything together below {self.most:.4g}; {told}"
+        return told
+
+
+def aged_release(plan: Plan, types: Sequence[EntryType]) -> AgedRelease | None:
+    """Return the outputs of a plan; None unless its loss is pure: its noise is Laplace, and nothing else is proven."""
+    if not isinstance(plan.noise, DiscreteLaplace) or not plan.whole_numbers:
+        return None
+    last = plan.last_period
+    periods = range(1, (FOLLOWED if last is None else min(last, FOLLOWED)) + 1)
+    most = _together(plan, types)
+    losses = [_within(_output(plan, period, types), most) for period in periods]
+    alike = plan.mechanism.name in _ALIKE or (last is not None and last <= FOLLOWED)
+    dearest = max(losses) if alike else (math.inf if most is None else most)
+    inputs = [min(plan.window(period)[1], plan.due_tick(period)) for period in periods]
+    outputs = tuple(Publication(at, plan.due_tick(n), loss) for n, at, loss in zip(periods, inputs, losses, strict=True))
+    gaps = [later - earlier for earlier, later in pairwise(inputs)]
+    age = min(one.published - one.input for one in outputs)
+    return AgedRelease(outputs, most, max(1, min(gaps, default=1)), age, dearest, last is not None and last <= FOLLOWED)
+
+
+def _within(loss: float | None, most: float | None) -> float:
+    known = [one for one in (loss, most) if one is not None]
+    return min(known) if known else math.inf
+
+
+def _together(plan: Plan, types: Sequence[EntryType]) -> float | None:
+    """Return the replacement loss of everything that the release ever draws: two lives at worst, each added or removed."""
+    if plan.renews:
+        return None
+    try:
+        return 2 * max(worst_case_loss(plan.charges, types, pure=True).values(), default=0) / PICOS
+    except UnboundedLoss:
+        return None
+
+
+def _output(plan: Plan, period: int, types: Sequence[EntryType]) -> float | None:
+    """Return the replacement loss of what one period draws; None if blocks that are not over yet make that no output of its own.
+
+    Once the loss of adding an entry where one number is drawn for which an entry counts as 0 or 1 or more: both lives lie on one side of
+    absence. Twice where it may count either way (`net`), or where lives may touch different numbers: several nodes, or groups.
+    """
+    if getattr(plan.mechanism, "noise_only", False):
+        return None
+    nodes = plan.mechanism.nodes(period)
+    if not nodes:
+        return 0.0
+    added = max(worst_case_loss(_charges(plan, nodes), types, pure=True).values(), default=0) / PICOS
+    one_sided = plan.measure.counts_events or all(node.start is None for node in nodes if plan.measure is Measure.STATE)
+    once = len(nodes) == 1 and not plan.grouped and not plan.values.two_sided and plan.measure is not Measure.NET and one_sided
+    return added if once else 2 * added
+
+
+def _charges(plan: Plan, nodes: Sequence[Node]) -> list[Charge]:
+    alike: dict[Noise, list[Single]] = {}
+    for node in nodes:
+        alike.setdefault(plan.node_noise(node.number), []).append(Single(node.start, node.end))
+    return [Charge(Several(tuple(windows)), noise, plan.measure, plan.grouped, values=plan.values) for noise, windows in alike.items()]
