@@ -99,8 +99,7 @@ def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
         for size in listed:
             others = peers(size, DELTAS, sigma) if kind == "running total" else {}
             bound, worst = bounds_of(kind, size)
-            listed = (1,) if size > MAX_HORIZON else QUICK_MUTATIONS if quick else MUTATIONS
-            for mutations in listed:
+            for mutations in (1,) if size > MAX_HORIZON else QUICK_MUTATIONS if quick else MUTATIONS:
                 for delta in DELTAS[:2] if quick else DELTAS:
                     row = case(kind, size, mutations, delta)
                     if mutations == 1:
@@ -117,7 +116,8 @@ def line(row: dict[str, Any]) -> str:
     other = f"  best peer {peer} {finite[peer] / row['best']:.3f} x ours" if peer else ""
     listed = ", ".join(f"{name} {error / row['best']:.2f}" for name, error in row["candidates"].items() if name != row["chosen"])
     return (
-        f"{row['kind']:<14}{row['size']:>6} k={row['mutations']} delta={row['delta']:<6g} {row['chosen']:<23}{row['best']:>9.2f} worst {row['worst_period']:>8.2f}  "
+        f"{row['kind']:<14}{row['size']:>6} k={row['mutations']} delta={row['delta']:<6g} {row['chosen']:<23}{row['best']:>9.2f} "
+        f"worst {row['worst_period']:>8.2f}  "
         f"{bound}{other}  (others: {listed or 'none'})"
     )
 

@@ -1,7 +1,7 @@
 """What other packages reach, at epsilon 1 and one event for each entry: dpcrpy, OpenDP and jax-privacy, where they are installed.
 
-dpcrpy states its exact errors. OpenDP's tree with consistency restates the past; its error is estimated from draws of its own. jax-privacy's
-Toeplitz strategies are Gaussian; their errors are exact.
+dpcrpy states its exact errors. OpenDP's tree with consistency restates the past; its error is estimated from draws of its own.
+jax-privacy's Toeplitz strategies are Gaussian; their errors are exact.
 """
 
 from __future__ import annotations

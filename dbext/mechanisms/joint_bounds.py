@@ -19,14 +19,24 @@ def joint_bounds(
     measure: Measure,
     grouped: bool,  # noqa: FBT001 a property of the release
     constraints: Iterable[Constraint],
+    within: EncodedMechanism | None = None,
 ) -> tuple[JointBound, ...]:
-    """Return a bound for each constraint, and one for entries without any limit, which prices types that come later."""
-    return tuple(_bound(mechanism, measure, grouped, one) for one in dict.fromkeys((*constraints, Constraint())))
+    """Return a bound for each constraint, and one for entries without any limit, which prices types that come later.
+
+    `within` is a mechanism whose encoder begins with this one's, if one was worked out already: fewer rows and leaves move less.
+    """
+    return tuple(_bound(mechanism, within or mechanism, measure, grouped, one) for one in dict.fromkeys((*constraints, Constraint())))
 
 
-def _bound(mechanism: EncodedMechanism, measure: Measure, grouped: bool, constraint: Constraint) -> JointBound:  # noqa: FBT001 as above
-    limits = reach_on(mechanism.grid, _leaves(mechanism), constraint)
-    profile = mechanism.profile(measure, grouped, limits)
+def _bound(
+    mechanism: EncodedMechanism,
+    within: EncodedMechanism,
+    measure: Measure,
+    grouped: bool,  # noqa: FBT001 as above
+    constraint: Constraint,
+) -> JointBound:
+    limits = reach_on(within.grid, _leaves(within), constraint)
+    profile = within.profile(measure, grouped, limits)
     per_touch, whole = cost_per_touch(profile, measure, limits), _lifetime(profile, measure, limits)
     if grouped and not measure.counts_events and all(pattern.span()[0] is not None for pattern in mechanism.patterns()):
         per_touch = max(per_touch, Fraction(profile.rate))

@@ -15,9 +15,11 @@ from dbext.mechanisms.joint_bounds import joint_bounds
 from dbext.mechanisms.protocol import Mechanism, Node
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.simultaneous import union_tail
+from dbext.mechanisms.square_root import SquareRoot
 from dbext.privacy.charge import Charge, charge_from_json
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.grid import grid_from_json
+from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import COUNT, Measure, Values, values_from_json
 from dbext.privacy.noise import Noise, noise_from_json, scaled
 from dbext.query.periods import Grid
@@ -74,11 +76,18 @@ class Plan:
         if number == 1:
             return self.charges
         mechanism, measure = self.mechanism.epoch(number), Measure.NET if self.measure is Measure.STATE else self.measure
-        joint = joint_bounds(mechanism, measure, self.grouped, [one.constraint for one in types]) if is_encoded(mechanism) else None
+        joint = self._bounds_of_epoch(mechanism, measure, types) if is_encoded(mechanism) else None
         noised = zip(mechanism.patterns(), factors_of(mechanism), strict=True)
         return tuple(
             Charge(pattern, scaled(self.noise, factor), measure, self.grouped, None, joint, self.values) for pattern, factor in noised
         )
+
+    def _bounds_of_epoch(self, mechanism: EncodedMechanism, measure: Measure, types: Sequence[EntryType]) -> tuple[JointBound, ...]:
+        """The proven bounds of a later epoch: those of the first where its encoder begins with this one's, or worked out anew."""
+        first, constraints = self.mechanism.first, [one.constraint for one in types]
+        if type(first) is SquareRoot and first.coefficients[: mechanism.positions] == mechanism.coefficients:
+            return joint_bounds(mechanism, self.measure, self.grouped, constraints, within=first)
+        return joint_bounds(mechanism, measure, self.grouped, constraints)
 
     @property
     def whole_numbers(self) -> bool:

@@ -111,7 +111,8 @@ def candidates(
     if delta and request.max_error is None and (shape.horizon or 0) <= _PURE_MAY_WIN:
         pure = least(replace(shape, renews=False), Decimal(0))
         if pure < _WORTH_SAYING * chosen.mean_std_error:
-            notes.append(f"a budget with delta => 0 would do with a mean standard error of {pure:.4g} instead of {chosen.mean_std_error:.4g}")
+            here = f"instead of {chosen.mean_std_error:.4g}"
+            notes.append(f"a budget with delta => 0 would do with a mean standard error of {pure:.4g} {here}")
     if not notes:
         return ranked
     announced = replace(chosen, plan=replace(chosen.plan, notes=(*chosen.plan.notes, *notes)))

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from dbext.mechanisms.binary_tree import BinaryTree
+from dbext.mechanisms.epochs import continuing
+from dbext.mechanisms.error import half_width_95
 from dbext.mechanisms.normalised_square_root import normalised_encoder
 from dbext.mechanisms.signed_tree import SignedTree
+from dbext.mechanisms.simultaneous import union_tail
 from dbext.mechanisms.sliding_root import SlidingRoot, column_products, window_root
 from dbext.mechanisms.square_root import SquareRoot
 from dbext.mechanisms.toeplitz import answer_weights, encode
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
+from dbext.privacy.noise import DiscreteLaplace
 from dbext.privacy.profile import cost_per_touch, lifetime, reach
 
 DAILY = RegularGrid(0, 1)
@@ -102,3 +109,73 @@ def test_a_window_shifted_by_a_tick_is_seen():
     inside = [leaves[n] for n in (3, 4, 5)]
     assert (inside[0][0], inside[-1][1]) == release.window(5)
     assert all(before[1] == after[0] for before, after in itertools.pairwise(inside))
+
+
+def touches(filters, ticks):
+    return max(sum((start is None or start < tick) and tick <= end for start, end in filters) for tick in range(1, ticks + 1))
+
+
+def test_a_root_forgotten_in_a_binary_tree_is_seen():
+    """A period of 1 ... 16 lies in five nodes; without the root that holds all of them it would be charged for four."""
+    filters = list(BinaryTree(DAILY, 16).patterns()[0].filters())
+    drawn = [(node.start, node.end) for period in range(1, 17) for node in BinaryTree(DAILY, 16).nodes(period)]
+    assert sorted(filters) == sorted(drawn)
+    without = [one for one in filters if one != (0, 16)]
+    assert touches(filters, 16) == 5 > touches(without, 16)
+
+
+def test_a_level_too_few_is_seen():
+    tree = SignedTree(DAILY, 40, 4, 3)
+    (pattern,) = tree.patterns()
+    filters = list(pattern.filters())
+    fewer = [one for one in filters if one[1] - one[0] < 16]
+    drawn = {(node.start, node.end) for period in range(1, 41) for node in tree.nodes(period) if node.start != node.end}
+    assert drawn <= set(filters)
+    assert not drawn <= set(fewer)
+
+
+def test_k_squared_and_a_single_norm_are_seen():
+    """k changes that alternate cost more than one norm and no more than k, never k squared."""
+    year = SquareRoot(DAILY, 60)
+    norm = norm_of(year.coefficients, {0: 1})
+    for k in (2, 4, 6):
+        claimed = certified(year, Constraint(k), Measure.NET, 60)
+        spread_out = norm_of(year.coefficients, {n * 60 // k: 1 - 2 * (n % 2) for n in range(k)})
+        assert norm < spread_out <= claimed <= k * norm < k * k * norm
+
+
+def test_a_range_that_begins_a_tick_early_is_seen():
+    """(a, b] holds b and not a: with both ends a tick at a boundary would count twice."""
+    tree = BinaryTree(DAILY, 8, baseline=True)
+    nodes = {node.number: node for period in range(1, 9) for node in tree.nodes(period)}
+
+    def counted(tick, early):
+        return sum(
+            weight * ((nodes[n].start is None or nodes[n].start - early < tick) and tick <= nodes[n].end) for n, weight in tree.answer(7)
+        )
+
+    assert [counted(tick, 0) for tick in range(-1, 10)] == [1] * 9 + [0, 0]
+    assert max(counted(tick, 1) for tick in range(-1, 10)) == 2
+
+
+def test_a_new_epoch_that_draws_old_numbers_again_is_seen():
+    epochs = continuing(SignedTree(DAILY, 9, 3, 2))
+    numbers = [node.number for period in range(1, 28) for node in epochs.nodes(period)]
+    again = [node.number for period in range(1, 28) for node in epochs.epoch(epochs.epoch_of(period)).nodes((period - 1) % 9 + 1)]
+    assert len(set(numbers)) == len(numbers) == len(again) > len(set(again))
+
+
+def test_a_second_epoch_for_free_is_seen():
+    """An entry that comes in the first epoch and leaves in the second moves both encoders by a norm."""
+    first, second = SquareRoot(DAILY, 12), SquareRoot(DAILY.after(12), 12)
+    in_one = certified(first, Constraint(2), Measure.NET, 12)
+    in_both = norm_of(first.coefficients, {0: 1}) + norm_of(second.coefficients, {0: -1})
+    assert in_one < in_both
+
+
+def test_a_band_that_forgets_its_groups_is_seen():
+    noise = DiscreteLaplace(Fraction(20))
+    one_group, ten_groups = (half_width_95(noise, [1], union_tail(30 * groups)) for groups in (1, 10))
+    missed = 30 * 10 * 2 * math.exp(-(one_group + 1) / 20) / (1 + math.exp(-1 / 20))
+    assert missed > 0.4
+    assert 30 * 10 * 2 * math.exp(-(ten_groups + 1) / 20) / (1 + math.exp(-1 / 20)) <= 0.05
