@@ -128,3 +128,9 @@ SELECT c.oid::regclass::text, 'everybody may read it',
 FROM pg_class c JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
 JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'pg_stat_statements'
 WHERE c.relkind = 'v' AND has_table_privilege('public', c.oid, 'SELECT')
+
+-- name: role_makers
+-- warning
+-- Before PostgreSQL 16 whoever may make roles may grant himself any role that is no superuser, dbext_owner included.
+SELECT r.rolname, 'it may make roles, and so act as dbext_owner', format('ALTER ROLE %I NOCREATEROLE;', r.rolname)
+FROM pg_roles r WHERE r.rolcreaterole AND NOT r.rolsuper AND current_setting('server_version_num')::integer < 160000

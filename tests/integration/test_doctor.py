@@ -40,6 +40,7 @@ PROVOKED = {
     "spent_budgets": "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', epsilon => 8.95)",
     "open_reservations": "BEGIN; SELECT dp_create_release('left', 'SELECT count(*) FROM cases', '1 day', horizon => 9, epsilon => 0.1); "
     "PREPARE TRANSACTION 'doctor_{pid}'",
+    "role_makers": "ALTER ROLE {reader} CREATEROLE",
     "role_attributes": "ALTER ROLE dbext_reader LOGIN",
     "owner_members": "GRANT dbext_owner TO {reader}",
     "wide_members": "GRANT pg_read_all_stats TO {analyst}",
@@ -149,7 +150,10 @@ AREA_OF_FIXED = {area: sorted(name for name in PROVOKED if CHECKS[name][0] == ar
 @pytest.mark.parametrize("area", AREAS)
 def test_every_fault_is_found_and_its_fix_puts_it_right(clinic, area):
     clinic.session.execute("LOAD 'auto_explain'")
+    modern = clinic.database.value("SELECT current_setting('server_version_num')::int >= 160000")
     for name in AREA_OF_FIXED[area]:
+        if modern and name == "role_makers":
+            continue
         treat(clinic, name)
         clinic.session.execute("DROP TABLE IF EXISTS bare; RESET dbext.now")
         clinic.session.execute("CALL dp_publish()")

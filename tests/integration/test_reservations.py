@@ -6,6 +6,8 @@ import threading
 import psycopg
 import pytest
 
+from tests.integration.test_cluster_changes import dump_and_restore
+
 ASK = "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', predicate => $${}$$, epsilon => {})"
 DAILY = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
 DECLARE = f"SELECT dp_create_release('{{}}', $${DAILY}$$, '1 day', epsilon => {{}})"
@@ -150,3 +152,21 @@ def test_a_constraint_changed_while_the_reservation_waits_has_the_release_planne
         thread.join()
     assert "reserves epsilon 6" in outcome[0]
     assert told.database.fetch(FIGURES) == [(0, 6, 4)]
+
+
+def test_a_dump_keeps_grants_allowances_and_admission_and_no_open_reservation(told, empty_database):
+    """What was reserved for a declaration that the dump does not hold is given back when the restored database is accepted."""
+    ann = told.database.create_role("dbext_analyst", name="ann")
+    told.session.execute("SELECT dp_grant('cases', %s, '{status}'), dp_set_allowance('cases', %s, 2)", (ann, ann))
+    told.session.execute(DECLARE.format("kept", 3))
+    with told.database.connect(autocommit=False) as declaring:
+        declaring.execute(DECLARE.format("open", 6))
+        dump_and_restore(told.database.cluster, told.database.name, empty_database.name)
+        declaring.rollback()
+    assert empty_database.fetch(FIGURES) == [(0, 9, 1)]
+    empty_database.execute("SELECT dp_confirm_upgrade()")
+    assert empty_database.fetch(FIGURES) == [(0, 3, 7)]
+    with empty_database.connect(ann) as connection:
+        connection.execute(ASK.format("status = 'open'", 2))
+        refused(connection, "DP005", ASK.format("county = 'A'", 1))
+        refused(connection, "DP020", ASK.format("status = 'shut'", 1))
