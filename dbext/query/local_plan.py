@@ -78,6 +78,12 @@ class LocalPlan:
         """The boundary at which the last period ends; None if there is none."""
         return None if self.horizon is None else self.grid.end(self.horizon)
 
+    def needed_since(self, drawn: int) -> int:
+        """The last tick whose changes no report is about that is drawn after period `drawn`; a state needs none but the present one."""
+        last = self.mechanism.window(drawn)[1]
+        ahead = [start for charge in self.charges for start, _ in charge.pattern.filters(last, last + 1) if start is not None]
+        return min([last, *ahead])
+
     def due_tick(self, period: int) -> int:
         """The boundary at which period n ends."""
         return self.grid.end(period)

@@ -40,7 +40,7 @@ def _findings(session: Session) -> Iterator[Finding]:
     for one in audited:
         yield audit_ledger.release_findings(session, one)
     for release in (one for one, _ in everything if is_local(one)):
-        yield from audit_local.findings(session, release)
+        yield from audit_local.findings(session, release, tables[release.table_id])
     yield audit_ledger.question_findings(session)
     yield from audit_ledger.budget_findings(session, audited)
     charged = {one.table_id for one, _ in everything} | {row["table_id"] for row in facts.questions(session)}

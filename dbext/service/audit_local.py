@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator
 
 from dbext.database import audit, nodes, reports
+from dbext.database.catalog import TrackedTable
 from dbext.database.release_table import transcript_sql
 from dbext.database.releases import Release
 from dbext.database.session import DatabaseError, Session
+from dbext.mechanisms.protocol import Node
 from dbext.service.audit_finding import FAILED, LEDGER, PASSED, TRANSCRIPT, Finding, judged
 from dbext.service.local_publish import LocalDue, combined, counted, due_of, truths
 
@@ -18,17 +20,23 @@ _CLOSE = 1e-9
 _MISSING_TABLE = "42P01"
 
 
-def findings(session: Session, release: Release) -> Iterator[Finding]:
+def findings(session: Session, release: Release, table: TrackedTable) -> Iterator[Finding]:
     """Yield what a release of the local model shows."""
     due = due_of(release)
     drawn = [node for period in range(1, release.next_period) for node in due.plan.mechanism.nodes(period)]
     stored = reports.of_nodes(session, release.release_id, [node.number for node in drawn])
     sums = nodes.committed(session, release.release_id, [node.number for node in drawn])
     yield _complete(due, [node.number for node in drawn], stored, sums)
-    if stored:
-        yield _chances(session, due, [node for node in drawn if node.number in stored], stored)
+    remembered = [node for node in drawn if node.number in stored and _remembered(node, table)]
+    if remembered:
+        yield _chances(session, due, remembered, stored)
     yield _published(session, due, sums)
     yield _traced(session, due)
+
+
+def _remembered(node: Node, table: TrackedTable) -> bool:
+    """Whether what a report is about is still known: `dp_retain` folds old changes into what was there at their end."""
+    return table.forgotten_through is None or table.forgotten_through <= (node.end if node.start is None else node.start)
 
 
 def _complete(due: LocalDue, numbers: list[int], stored: dict[int, list[int]], sums: dict[int, list[int]]) -> Finding:
@@ -44,7 +52,7 @@ def _complete(due: LocalDue, numbers: list[int], stored: dict[int, list[int]], s
     return judged(TRANSCRIPT, "reports drawn once", due.release.name, wrong, right, float(len(wrong)))
 
 
-def _chances(session: Session, due: LocalDue, drawn: list, stored: dict[int, list[int]]) -> Finding:
+def _chances(session: Session, due: LocalDue, drawn: list[Node], stored: dict[int, list[int]]) -> Finding:
     """Compare how many reports are true with the chance of it, by Chernoff's bound on a sum of independent draws."""
     true = expected = 0.0
     evidence, runs = 0.0, 0

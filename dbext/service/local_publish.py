@@ -80,7 +80,7 @@ def draw(session: Session, release: Release, table: TrackedTable, by: str) -> in
         charges=[charge.through(last) for charge in plan.charges],
     )
     upcoming = None if plan.horizon is not None and last >= plan.horizon else plan.due_tick(last + 1)
-    releases.advance(session, release, last + 1, upcoming, release.summed_through, plan.horizon_end)
+    releases.advance(session, release, last + 1, upcoming, max(release.summed_through, plan.needed_since(last)), plan.horizon_end)
     return len(periods)
 
 

@@ -10,7 +10,10 @@ from dbext.database import catalog, moments, nodes, releases
 from dbext.database.releases import Release
 from dbext.database.session import Session
 from dbext.mechanisms.assemble import Edge
+from dbext.mechanisms.ranges import combination
+from dbext.query.local_plan import LocalPlan, local_plan_from_json
 from dbext.query.plan import Plan, plan_from_json
+from dbext.service import local_publish
 from dbext.service.noising import Noising, answers
 
 
@@ -20,16 +23,30 @@ def restated_history(session: Session, *, release: str | None) -> list[dict[str,
     Whoever may read the release table may ask. Published rows stay as they are.
     """
     found = releases.by_name(session, release)
-    plan = plan_from_json(found.content["plan"])
+    local = local_publish.is_local(found)
+    plan = (local_plan_from_json if local else plan_from_json)(found.content["plan"])
     releases.require_readable(session, found, plan.measure.value)
     table = catalog.tracked_table(session, found.table_id)
     periods = range(1, found.next_answer)
     if not periods:
         return []
+    if local:
+        return _rows(session, found, plan, periods, *_from_reports(session, found, plan, periods))
     beginning = min([table.first_tick, *(leaf.end for leaf in plan.leaves(1) if leaf.start is None)]) - 1
     noising = Noising(found.release_id, plan, found.content["cells"], beginning)
     values, errors = (_as_published if _settled(plan, noising) else _restated)(session, noising, periods)
-    return _rows(session, found, plan, periods, values, errors)
+    return _rows(session, found, plan, periods, values, [[error] * noising.cells for error in errors])
+
+
+def _from_reports(
+    session: Session, release: Release, plan: LocalPlan, periods: Sequence[int]
+) -> tuple[list[list[float]], list[list[float]]]:
+    """Return estimates and their errors, cell by cell, of each window from all reports so far."""
+    last, windows = periods[-1], [plan.mechanism.window(period) for period in periods]
+    weights = [combination(plan.mechanism, last, plan.node_variance, *window) for window in windows]
+    known = nodes.committed(session, release.release_id, {number for one in weights for number, _ in one})
+    made = [local_publish.combined(plan, one, known) for one in weights]
+    return [values for values, _, _ in made], [errors for _, errors, _ in made]
 
 
 def _settled(plan: Plan, noising: Noising) -> bool:
@@ -56,10 +73,15 @@ def _restated(session: Session, noising: Noising, periods: Sequence[int]) -> tup
 
 
 def _rows(
-    session: Session, release: Release, plan: Plan, periods: Sequence[int], values: list[list[float]], errors: list[float]
+    session: Session,
+    release: Release,
+    plan: Plan | LocalPlan,
+    periods: Sequence[int],
+    values: list[list[float]],
+    errors: list[list[float]],
 ) -> list[dict[str, Any]]:
     keys = releases.keys(session, release)
-    windows = moments.windows(session, release.table_id, [plan.window(period) for period in periods])
+    windows = moments.windows(session, release.table_id, [plan.mechanism.window(period) for period in periods])
     return [
         {
             "release_no": period,
@@ -69,6 +91,6 @@ def _rows(
             "value": value,
             "std_error": error,
         }
-        for period, (start, end), cells, error in zip(periods, windows, values, errors, strict=True)
-        for key, value in zip(keys, cells, strict=True)
+        for period, (start, end), cells, widths in zip(periods, windows, values, errors, strict=True)
+        for key, value, error in zip(keys, cells, widths, strict=True)
     ]

@@ -404,3 +404,37 @@ def test_an_analyst_needs_the_key_columns(loud, analyst):
         session.execute(
             "SELECT dp_create_release('one', %s, every => '1 day', epsilon => 1, model => 'local', roster => %s)", (DAILY, roster(5))
         )
+
+
+@pytest.mark.parametrize("options", [{"every": "1 day"}, {"levels": "{1 day, 4 days}"}])
+def test_history_is_restated_from_all_reports(loud, options):
+    locally(loud, "one", DAILY, members=200, epsilon=8, **options)
+    history(loud)
+    loud.day(8)
+    loud.publish()
+    rows = loud.database.fetch("SELECT release_no, value, std_error FROM dp_restated('one') ORDER BY 1")
+    published = loud.database.fetch("SELECT release_no, net, std_error FROM dp_release.one ORDER BY 1")
+    assert [number for number, *_ in rows] == [number for number, *_ in published]
+    if "every" in options:
+        assert [value for row in rows for value in row] == pytest.approx([value for row in published for value in row])
+    else:
+        assert sum(error for *_, error in rows) < 0.97 * sum(error for *_, error in published)
+
+
+def test_old_changes_may_be_forgotten_once_no_report_needs_them(loud):
+    locally(loud, "days", DAILY, every="1 day", epsilon=LOUD)
+    locally(loud, "state", OPEN, every="1 day", horizon=9, epsilon=LOUD)
+    history(loud)
+    loud.session.execute("SELECT dp_retain('cases', '0 days')")
+    loud.insert((5, "A", "open"))
+    loud.day(4)
+    loud.publish()
+    assert loud.database.value("SELECT net FROM dp_release.days WHERE release_no = 4") == pytest.approx(1, abs=0.01)
+    assert loud.database.value("SELECT state FROM dp_release.state WHERE release_no = 4") == pytest.approx(3, abs=0.01)
+    failed = [row for row in audited(loud) if row[2] == "failed" and row[1] in ("days", "state")]
+    assert failed == []
+    locally(loud, "blocks", DAILY, levels="{1 day, 3 days}", epsilon=4)
+    loud.day(10)
+    loud.publish()
+    with pytest.raises(psycopg.Error, match="release blocks still needs what changed"):
+        loud.session.execute("SELECT dp_retain('cases', '0 days')")
