@@ -97,16 +97,22 @@ class LevelledSums:
         """Return how wide the noise of a node is, as a multiple of the plan's."""
         return self.factors[number % len(self.levels)] if number else self.factors[-1 if self.baseline else 0]
 
+    @property
+    def is_one_pattern(self) -> bool:
+        """Whether all levels are charged together: where their noise is alike, and what they have in common is not 400 years long."""
+        calendar = {type(grid) for grid in self.levels}
+        return len(set(self.factors)) == 1 and (self.count is not None or len(calendar) == 1)
+
     def patterns(self) -> tuple[Pattern, ...]:
-        """Return the blocks of each level, and the baseline: as one pattern where all noise is alike, else one by one."""
+        """Return the blocks of each level, and the baseline: as one pattern, or one by one."""
         parts: list[Pattern] = [Blocks(grid, self.grid, self.count, self.age) for grid in self.levels]
         if self.baseline:
             parts.append(Single(None, self.grid.end(0) - self.age))
-        return (Several(tuple(parts)),) if len(set(self.factors)) == 1 else tuple(parts)
+        return (Several(tuple(parts)),) if self.is_one_pattern else tuple(parts)
 
     def pattern_factors(self) -> tuple[Fraction, ...]:
         """Return the factor of each pattern."""
-        return self.factors[:1] if len(set(self.factors)) == 1 else self.factors
+        return self.factors[:1] if self.is_one_pattern else self.factors
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `mechanism_from_json` reads."""

@@ -6,6 +6,7 @@ As for other releases, what is drawn is charged and committed first, and answers
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,8 @@ from dbext.service.grouping import columns_from_json, groups_from_json
 REPORTS_AT_ONCE = 1_000_000
 #: A tick before every history.
 _EVER = -(2**40)
+#: Tick, place of the member, and its cell before and after; 0 is none.
+Change = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -116,27 +119,29 @@ def truths(session: Session, due: LocalDue, wanted: Sequence[Node]) -> Iterator[
         (row["tick"], row["place"], row["before"], row["after"])
         for row in session.fetch(sql, due.release.release_id, since, max(node.end for node in wanted))
     ]
+    yield from (_net if due.plan.measure is Measure.NET else _states)(wanted, changes, due.plan.members)
+
+
+def _net(wanted: Sequence[Node], changes: Sequence[Change], members: int) -> Iterator[tuple[Node, list[int]]]:
+    """Yield each member's net change: changes telescope, so that it is one step at most."""
+    ticks = [tick for tick, *_ in changes]
     for node in wanted:
-        inside = [one for one in changes if (node.start is None or node.start < one[0]) and one[0] <= node.end]
-        yield node, (_net if due.plan.measure is Measure.NET else _states)(inside, due.plan.members)
+        net = [0] * members
+        for _, place, before, after in changes[bisect_right(ticks, node.start) : bisect_right(ticks, node.end)]:
+            net[place - 1] += (after > 0) - (before > 0)
+        if any(abs(step) > 1 for step in net):
+            raise InternalError("a net change of more than one step")
+        yield node, [STILL if step == 0 else UP if step > 0 else DOWN for step in net]
 
 
-def _net(changes: Sequence[tuple[int, int, int, int]], members: int) -> list[int]:
-    """Return each member's net change: changes telescope, so that it is one step at most."""
-    net = [0] * members
-    for _, place, before, after in changes:
-        net[place - 1] += (after > 0) - (before > 0)
-    if any(abs(step) > 1 for step in net):
-        raise InternalError("a net change of more than one step")
-    return [STILL if step == 0 else UP if step > 0 else DOWN for step in net]
-
-
-def _states(changes: Sequence[tuple[int, int, int, int]], members: int) -> list[int]:
-    """Return each member's category after the last change, 0 if it is in none."""
-    states = [0] * members
-    for _, place, _, after in changes:
-        states[place - 1] = after
-    return states
+def _states(wanted: Sequence[Node], changes: Sequence[Change], members: int) -> Iterator[tuple[Node, list[int]]]:
+    """Yield each member's category at the end of each node, 0 if it is in none; nodes come in order."""
+    states, following = [0] * members, 0
+    for node in wanted:
+        while following < len(changes) and changes[following][0] <= node.end:
+            _, place, _, after = changes[following]
+            states[place - 1], following = after, following + 1
+        yield node, list(states)
 
 
 def publish(session: Session, release: Release) -> int:

@@ -140,8 +140,8 @@ def audited(cases):
 
 def test_an_audit_finds_every_level_as_it_should_be(loud):
     loud.declare("one", DAILY, levels="{1 day, 3 days, 1 month}", ranges="{9 days}", epsilon=2)
-    loud.declare("now", "SELECT count(*) FROM cases", levels="{1 day, 4 days, 16 days}", horizon=90, epsilon=2)
-    live(loud, 40)
+    loud.declare("now", "SELECT count(*) FROM cases", levels="{1 day, 4 days}", horizon=20, epsilon=2)
+    live(loud, 16)
     found = audited(loud)
     assert [row for row in found if row[2] == "failed"] == []
     assert sum(check == "noise variance" for check, *_ in found) >= 4

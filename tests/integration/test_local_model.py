@@ -55,12 +55,15 @@ NET = (2, 2, -2)
         (DAILY.replace("1 day", "3 days"), {"levels": "{1 day, 2 days}"}, [2, 4, 2]),
         (OPEN, {"every": "1 day", "measure": "net", "horizon": 5}, [2, 4, 2]),
         (OPEN, {"every": "1 day", "horizon": 5}, [2, 4, 2]),
+        (f"{OPEN} AND dp_time <= now() - INTERVAL '1 day'", {"every": "1 day", "horizon": 5}, [0, 2, 4]),
+        (f"{OPEN} AND dp_time > '2020-01-01' AND dp_time <= '2020-01-03'", {}, [4]),
+        (f"{OPEN} AND dp_time <= '2020-01-03'", {}, [4]),
     ],
 )
 def test_reports_add_up_to_what_happened(loud, text, options, expected):
     locally(loud, "one", text, epsilon=LOUD * 4, **options)
     history(loud)
-    measure = "state" if text == OPEN and "measure" not in options else "net"
+    measure = loud.database.value("SELECT measure FROM dbext.release_status")
     shown = [value for (value,) in loud.database.fetch(f"SELECT {measure} FROM dp_release.one ORDER BY release_no")]
     assert shown == pytest.approx(expected, abs=0.01)
 
@@ -302,7 +305,7 @@ def empirical_epsilon(cases, members):
 @pytest.mark.parametrize("harm", [1, 2])
 def test_what_reports_tell_apart_is_within_the_claim_and_close_to_it(cases, harm):
     """Two lives with no window in common: each member is one run of the experiment. Reports at twice the epsilon would be noticed."""
-    members, claim = 24_000, 2
+    members, claim = 24_000 if harm == 1 else 6_000, 2
     cases.constrain(max_mutations=2)
     cases.budget(claim)
     locally(cases, "one", DAILY, members=members, every="1 day", epsilon=claim)
