@@ -6,13 +6,14 @@ ARGS ?=
 WORKERS = -n auto --maxprocesses 4 --dist worksteal
 BOOTSTRAP = $(PYTHON) -m dbext.control.bootstrap
 
-.PHONY: help demo test test-crash test-versions lint clean
+.PHONY: help demo test test-bi test-crash test-versions lint clean
 
 help:
 	@echo "make demo   install what is missing, then replay a real year of data and publish private releases of it"
 	@echo "make test   install what is missing, then run all tests (ARGS are given to pytest)"
 	@echo "make test-crash   kill the server two hundred times at random moments, and hold what is stored against what was acknowledged"
 	@echo "make test-versions   try the whole way, from installing to dropping, on each major version of PostgreSQL"
+	@echo "make test-bi   read releases as psql, pandas, JDBC, DuckDB, dbt and Superset in a browser do (installs those)"
 	@echo "make lint   check the style of all sources"
 	@echo "make clean  remove what the others made outside this folder"
 
@@ -21,6 +22,9 @@ demo:
 
 test:
 	@$(BOOTSTRAP) --extra test -- -m pytest $(WORKERS) $(ARGS)
+
+test-bi:
+	@$(BOOTSTRAP) --extra test -- -m pytest -n 0 tests/bi $(ARGS)
 
 test-crash:
 	@DBEXT_CRASHES=200 $(BOOTSTRAP) --extra test -- -m pytest tests/integration/test_crashes.py $(ARGS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,16 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 TEMPLATE = "dbext_template"
+#: Tests that need more than a server: they run when they are asked for by name (make test-bi).
+ON_DEMAND = Path(__file__).parent / "bi"
 _serial = itertools.count(1)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what is on demand, unless it was named on the command line."""
+    if collection_path == ON_DEMAND and not any(ON_DEMAND.name in Path(one).parts for one in config.args):
+        return True
+    return None
 
 
 class Database:

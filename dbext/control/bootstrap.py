@@ -21,7 +21,7 @@ from dbext.control.steps import print_error, remark, step
 from dbext.errors import DbextError, NotPermitted, NotSupported
 
 #: What set-up, tests and demos put into the state folder; nothing else in it is ever removed.
-MADE_HERE = ("venv-*", "server", "majors", "*.lock", "downloads", "demo-report.html")
+MADE_HERE = ("venv-*", "bi-*", "server", "majors", "*.lock", "downloads", "demo-report.html")
 
 
 def main(arguments: list[str]) -> int:
