@@ -108,7 +108,7 @@ def _publish(source: Database, target: Database) -> None:
     source.execute("SELECT dp_set_budget('cases', epsilon => 8, delta => 1e-6); SELECT dp_publish_to('warehouse')")
     source.execute(
         """SELECT dp_create_release('confirmed_14d', $$SELECT county, count(*) FROM cases WHERE status = 'confirmed'
-            AND dp_time > now() - INTERVAL '14 days' GROUP BY county$$, every => '1 day', measure => 'entered', epsilon => 2, groups => %s)""",
+            AND dp_time > now() - INTERVAL '14 days' GROUP BY county$$, every => '1 day', measure => 'entered', epsilon => 1, groups => %s)""",
         [f"VALUES {keys}"],
     )
     source.execute(
@@ -117,7 +117,7 @@ def _publish(source: Database, target: Database) -> None:
     names = "ARRAY['Kaohsiung', 'Tainan', 'Taipei']"
     for day in range(DAYS):
         _at(source, DAYS - day)
-        size = int(10 + 250 * max(0.0, 1 - abs(day - 22) / 18))
+        size = int(2 + 24 * max(0.0, 1 - abs(day - 22) / 18))
         source.execute(
             f"INSERT INTO cases SELECT %s * 10000 + i, ({names})[1 + i %% 3], 'confirmed' FROM generate_series(1, %s) AS i", [day, size]
         )

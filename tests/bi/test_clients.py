@@ -32,7 +32,7 @@ def test_sqlalchemy_and_pandas(served, clients, run_json):
     assert seen["tables"] == ["active", "confirmed_14d"]
     assert seen["views"] == ["active_rounded", "confirmed_14d_rounded"]
     assert seen["key"] == ["window_end", "county"]
-    assert "lifetime epsilon 2" in seen["comment"]
+    assert "lifetime epsilon 1" in seen["comment"]
     assert all(seen["column_comments"].values())
     kinds = {name: kind.split("[")[0].split(",")[0] for name, kind in seen["dtypes"].items()}
     assert kinds["window_end"] == kinds["window_start"] == "datetime64"

@@ -110,7 +110,6 @@ def main():
                 "times": [name for name, one in columns.items() if one["is_dttm"]],
                 "types": {name: one["type"] for name, one in columns.items()},
                 "descriptions": {name: one.get("description") for name, one in columns.items()},
-                "dataset_description": described.get("description"),
                 "data": data,
                 "page": page,
             },
