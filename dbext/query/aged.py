@@ -1,12 +1,13 @@
 """What a release tells about an entry's present status, given a model of how that status moves: its outputs, and the risk.
 
 Let X be the status and O_n what period n draws: a function of what an entry did up to the tick tau_n, and of fresh noise, with
-replacement loss epsilon_n (any two lives). Given X at tau_n, what an entry did before says nothing more about X later (the model). So, with D = Delta:
+replacement loss epsilon_n (any two lives). Given X at tau_n, what an entry did before says nothing more about X later (the model). So
 
-    P(O_1 ... O_n | X at tau_n)  =  E[ P(O_1 ... O_(n-1) | life) P(O_n | life) | X at tau_n ],   the second factor within e^epsilon_n,
+    P(O_1 ... O_n | X at tau_n)  =  E[ P(O_1 ... O_(n-1) | life) P(O_n | life) | X at tau_n ],
 
-and what is left, P(O_1 ... O_(n-1) | X at tau_n), tells at most ln(1 + D(tau_n - tau_(n-1)) (e^(e_(n-1)) - 1)). Windows may overlap.
-Besides, e_n never passes the replacement loss of everything together, which limits on an entry's changes keep finite for ever. Pure loss only.
+the second factor within e^epsilon_n, and what is left, P(O_1 ... O_(n-1) | X at tau_n), tells at most
+ln(1 + Delta(tau_n - tau_(n-1)) (e^(e_(n-1)) - 1)). Windows may overlap. Besides, e_n never passes the replacement loss of everything
+together, which limits on an entry's changes keep finite for ever. Proven for pure loss only.
 """
 
 from __future__ import annotations

@@ -119,7 +119,9 @@ def _memory(session: Session, table: TrackedTable, chains: dict[str, Chain]) -> 
     return None if None in used else lambda ticks: max(chain.delta(ticks) for chain in used)
 
 
-def risk_curve(session: Session, *, release: str | None, column_name: str | None, ticks: int | None, late: int | None = 0) -> list[dict[str, Any]]:
+def risk_curve(
+    session: Session, *, release: str | None, column_name: str | None, ticks: int | None, late: int | None = 0
+) -> list[dict[str, Any]]:
     """Return the age of information and the risk at the end of consecutive ticks, from the one before the first output.
 
     Every output appears `late` ticks after it is due.

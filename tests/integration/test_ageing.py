@@ -100,7 +100,7 @@ def test_age_and_noise_together_stay_accurate_where_noise_alone_does_not(modelle
 
 def test_no_model_enlarges_a_budget(modelled):
     """Whatever is stated, what is spent, reserved and left stays, and what did not fit does not fit."""
-    figures = "SELECT epsilon, spent, reserved, \"left\" FROM dbext.budget_status"
+    figures = 'SELECT epsilon, spent, reserved, "left" FROM dbext.budget_status'
     before = modelled.database.fetch(figures)
     for dwell in ("{1.001,1.001}", "{2,2}", "{100000,3}"):
         modelled.session.execute("SELECT dp_set_process('cases', 'status', dwell => %s)", (dwell,))
