@@ -44,6 +44,11 @@ def all_tables(session: Session) -> list[catalog.TrackedTable]:
     return [catalog.tracked_table(session, row["table_id"]) for row in session.fetch(SQL["tables"])]
 
 
+def forgotten_through(session: Session, table_id: int) -> int | None:
+    """Return the last tick whose single changes dp_retain has forgotten."""
+    return session.fetch(SQL["forgotten"], table_id)[0]["forgotten_through"]
+
+
 def node_facts(session: Session, release_id: int) -> NodeFacts:
     """Return how the nodes of a release stand to the ledger."""
     row = dict(session.fetch(SQL["node_facts"], release_id)[0])

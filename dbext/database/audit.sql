@@ -8,6 +8,10 @@ FROM dbext_private.release AS r LEFT JOIN dbext_private.tolerance AS t USING (re
 -- Tracked tables by number.
 SELECT t.table_id FROM dbext_private.tracked_table AS t ORDER BY t.table_id
 
+-- name: forgotten
+-- Last tick whose single changes were forgotten.
+SELECT t.forgotten_through FROM dbext_private.tracked_table AS t WHERE t.table_id = $1::integer
+
 -- name: node_facts
 -- Nodes with how they stand to the ledger row of the transaction that drew them. A row's xmin counts from the transaction's own number;
 -- the ledger row is written last, so that an xmin above the ledger row's means that the node was written again. Nothing is known of rows

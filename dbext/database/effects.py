@@ -91,7 +91,7 @@ def tick_sums_sql(table_id: int, measure: Measure, predicate: Predicate | None, 
 
 def wrong_sums_sql(table_id: int, measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn]) -> str:
     """Return the query for `wrong`: how many stored rows of tick_sum are not what they should be, or are missing. Parameters likewise."""
-    stored = "SELECT s.release_id, s.tick, s.sums FROM dbext_private.tick_sum AS s WHERE s.release_id = $1::integer"
+    stored = "SELECT s.release_id, s.tick, s.sums FROM dbext_private.tick_sum AS s WHERE s.release_id = $1::integer AND s.tick > $2::bigint"
     return (
         f"WITH computed AS MATERIALIZED ({tick_effects_sql(table_id, measure, predicate, groups)}), stored AS MATERIALIZED ({stored}) "
         "SELECT count(*) AS wrong FROM ((TABLE computed EXCEPT ALL TABLE stored) UNION ALL (TABLE stored EXCEPT ALL TABLE computed)) AS d"

@@ -27,6 +27,7 @@ from dbext.privacy.measure import Measure
 from dbext.privacy.noise import DiscreteLaplace, Noise
 from dbext.privacy.pattern import Several, Single
 from dbext.privacy.pico import PICOS
+from dbext.query.local_plan import LocalPlan
 from dbext.query.plan import Plan
 
 #: Periods that are followed one by one; beyond, and for the outlook, every output counts as the dearest.
@@ -111,17 +112,39 @@ def aged_release(plan: Plan, types: Sequence[EntryType]) -> AgedRelease | None:
     """Return the outputs of a plan; None unless its loss is pure: its noise is Laplace, and nothing else is proven."""
     if not isinstance(plan.noise, DiscreteLaplace) or not plan.whole_numbers:
         return None
-    last = plan.last_period
-    periods = range(1, (FOLLOWED if last is None else min(last, FOLLOWED)) + 1)
+    periods = _followed(plan.last_period)
     most = _together(plan, types)
     losses = [_within(_output(plan, period, types), most) for period in periods]
-    alike = plan.mechanism.name in _ALIKE or (last is not None and last <= FOLLOWED)
-    dearest = max(losses) if alike else (math.inf if most is None else most)
     inputs = [min(plan.window(period)[1], plan.due_tick(period)) for period in periods]
     outputs = tuple(Publication(at, plan.due_tick(n), loss) for n, at, loss in zip(periods, inputs, losses, strict=True))
-    gaps = [later - earlier for earlier, later in pairwise(inputs)]
+    return _summed_up(outputs, most, plan.last_period, alike=plan.mechanism.name in _ALIKE)
+
+
+def aged_reports(plan: LocalPlan, types: Sequence[EntryType]) -> AgedRelease:
+    """Return the outputs of a release of the local model: one report of an entry for each node, each with its replacement loss."""
+    try:
+        most = max(worst_case_loss(plan.charges, types, pure=True).values(), default=0) / PICOS
+    except UnboundedLoss:
+        most = None
+    outputs = []
+    for period in _followed(plan.horizon):
+        nodes, due = plan.mechanism.nodes(period), plan.due_tick(period)
+        loss = float(sum(plan.response_of(node.number).epsilon for node in nodes))
+        outputs.append(Publication(min(max((node.end for node in nodes), default=due), due), due, _within(loss, most)))
+    return _summed_up(tuple(outputs), most, plan.horizon, alike=plan.mechanism.name in _ALIKE)
+
+
+def _followed(last: int | None) -> range:
+    return range(1, (FOLLOWED if last is None else min(last, FOLLOWED)) + 1)
+
+
+def _summed_up(outputs: tuple[Publication, ...], most: float | None, last: int | None, *, alike: bool) -> AgedRelease:
+    """Return a release; beyond what is followed each output counts as the dearest seen if all are alike, else as all of them together."""
+    ends = last is not None and last <= FOLLOWED
+    gaps = [later.input - earlier.input for earlier, later in pairwise(outputs)]
+    dearest = max(one.epsilon for one in outputs) if alike or ends else (math.inf if most is None else most)
     age = min(one.published - one.input for one in outputs)
-    return AgedRelease(outputs, most, max(1, min(gaps, default=1)), age, dearest, last is not None and last <= FOLLOWED)
+    return AgedRelease(outputs, most, max(1, min(gaps, default=1)), age, dearest, ends)
 
 
 def _within(loss: float | None, most: float | None) -> float:

@@ -18,7 +18,8 @@ from dbext.errors import BadArgument, UnknownObject
 from dbext.privacy.ageing import Memory, outlook
 from dbext.privacy.ageing_plan import Choice, laplace_and_drift, plan_ageing
 from dbext.privacy.markov import Chain, from_dwell_times
-from dbext.query.aged import AgedRelease, aged_release
+from dbext.query.aged import AgedRelease, aged_release, aged_reports
+from dbext.query.local_plan import local_plan_from_json
 from dbext.query.plan import plan_from_json
 
 MAX_STATES, MAX_TICKS, MAX_GRID = 50, 2_000, 1_000
@@ -109,7 +110,10 @@ def _finite(value: float) -> float | None:
 
 
 def _aged(session: Session, release: Release, table: TrackedTable) -> AgedRelease | None:
-    return aged_release(plan_from_json(release.content["plan"]), catalog.accounted_types(session, table))
+    types = catalog.accounted_types(session, table)
+    if release.content.get("model") == "local":
+        return aged_reports(local_plan_from_json(release.content["plan"]), types)
+    return aged_release(plan_from_json(release.content["plan"]), types)
 
 
 def _memory(session: Session, table: TrackedTable, chains: dict[str, Chain]) -> Memory | None:

@@ -133,9 +133,12 @@ def _exact_sums(session: Session, one: Audited) -> Finding:
     sql = wrong_sums_sql(release.table_id, one.due.plan.measure, predicate, groups)
     since = sum_from(one.table, one.due.plan)
     floor = max([node.end for node in one.due.plan.leaves(1) if node.start is None], default=since)
-    (row,) = session.fetch(sql, release.release_id, since, release.summed_through, floor)
+    forgotten = audit.forgotten_through(session, release.table_id)
+    lost = forgotten is not None and forgotten >= floor
+    (row,) = session.fetch(sql, release.release_id, forgotten if lost else since, release.summed_through, floor)
     wrong = [f"{row['wrong']} stored sums of ticks are not those of the settled images"] if row["wrong"] else []
-    return judged(TRANSCRIPT, check, name, wrong, "all are those of the settled images", float(row["wrong"]))
+    right = "all are those of the settled images" + (", as far back as single changes are kept" if lost else "")
+    return judged(TRANSCRIPT, check, name, wrong, right, float(row["wrong"]))
 
 
 def _drawn_once(session: Session, one: Audited, numbers: list[int], stored: dict[int, list[int]]) -> Finding:

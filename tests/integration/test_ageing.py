@@ -81,6 +81,15 @@ def test_gaussian_noise_has_no_figure(cases):
         cases.session.execute("SELECT * FROM dp_risk_curve('total')")
 
 
+def test_reports_of_the_local_model_age_too(ready):
+    """What all reports of an entry lose together against replacement is the release's own epsilon; one report loses its part."""
+    ready.declare("reported", DAILY, every="1 day", measure="net", epsilon=3, model="local", roster="VALUES (1), (2), (3)")
+    ready.session.execute(SYMMETRIC)
+    epsilon, loss, every, age, _, peak, bounded, _ = risks(ready)["reported"]
+    assert (every, age, bounded) == (1, 0, True)
+    assert 0 < loss < peak <= float(epsilon)
+
+
 def plans(cases, target):
     rows = cases.database.fetch("SELECT strategy, every, age, epsilon, error, peak FROM dp_plan_ageing('cases', 'status', %s, spread => 0.1)", (target,))
     return {row[0]: row[1:] for row in rows}

@@ -139,6 +139,15 @@ def test_a_sufficient_tolerance_and_delta_pass(lived):
     assert ("decision tolerance", "week") in {(check, subject) for check, subject, *_ in found}
 
 
+def test_what_was_forgotten_is_not_asked_for(lived):
+    forget = "SELECT dp_retain('cases', keep => '4 days')"
+    with harmed(lived, forget) as found:
+        assert failed(found) == set(), [row for row in found if row[2] == "failed"]
+        assert {detail for check, _, _, detail in found if check == "exact sums"} >= {"all are those of the settled images, as far back as single changes are kept"}
+    with harmed(lived, forget, HARMS["an exact sum"][0][0]) as found:
+        assert ("exact sums", "daily") in failed(found)
+
+
 def test_a_promise_that_was_raised_is_told(lived):
     with harmed(lived) as found:
         assert "warning" not in {verdict for _, _, verdict, _ in found}
