@@ -25,8 +25,11 @@ from benchmarks.empirical import measured
 from benchmarks.optimum import mean_optimum, nuclear_bound, window_optimum, worst_optimum
 from benchmarks.peers import ABSENT, peers
 from benchmarks.picture import picture
+from dbext.mechanisms.honaker import normalised_errors
 from dbext.mechanisms.signed_tree import best_shape, digit_weights
+from dbext.mechanisms.smooth_tree import best_smooth_tree
 from dbext.mechanisms.square_root import predicted_errors
+from dbext.mechanisms.unequal_budgets import divide, indexed_tree
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import budget_picos
 from dbext.privacy.pico import PICOS
@@ -68,8 +71,20 @@ def case(kind: str, size: int, mutations: int, delta: Fraction) -> dict[str, Any
         name = one.mechanism + ("" if "Gauss" in type(one.noise).__name__ or not delta else " with Laplace noise")
         errors[name] = min(one.mean_std_error, errors.get(name, math.inf))
     chosen = next(one for one in found if one.chosen)
+    if total and mutations == 1 and delta:
+        errors |= {f"{name} (left out)": sigma(delta) * error for name, error in left_out(size).items()}
     row = {"kind": kind, "size": size, "mutations": mutations, "delta": float(delta), "chosen": chosen.mechanism, "candidates": errors}
     return row | {"best": chosen.mean_std_error, "worst_period": chosen.worst_std_error}
+
+
+def left_out(size: int) -> dict[str, float]:
+    """Return the errors, at sensitivity 1 and sigma 1, of Gaussian trees that the planner does not try: a square root is always better."""
+    shares = divide(indexed_tree(size), pure=False)
+    return {
+        "least-squares tree": normalised_errors(size)[0],
+        "smooth binary tree": best_smooth_tree(size).normalised_error,
+        "tree with unequal budgets": math.sqrt(shares.total_variance / size),
+    }
 
 
 def beyond(size: int, mutations: int, delta: Fraction) -> dict[str, Any]:
