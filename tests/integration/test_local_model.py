@@ -441,3 +441,17 @@ def test_old_changes_may_be_forgotten_once_no_report_needs_them(loud):
     loud.publish()
     with pytest.raises(psycopg.Error, match="release blocks still needs what changed"):
         loud.session.execute("SELECT dp_retain('cases', '0 days')")
+
+
+def test_age_dependent_figures_know_reports(cases):
+    cases.constrain(max_mutations=2)
+    cases.budget(6)
+    cases.session.execute("SELECT dp_set_process('cases', 'status', dwell => '{10,10}')")
+    locally(cases, "days", DAILY, every="1 day", epsilon=2)
+    locally(cases, "state", OPEN, every="1 day", horizon=4, epsilon=2)
+    locally(cases, "tree", DAILY, levels="{1 day, 7 days}", epsilon=2)
+    found = dict(cases.database.fetch("SELECT release, output_loss FROM dbext.age_risk"))
+    assert found == pytest.approx({"days": 0.5, "state": 0.5, "tree": 2.0}, rel=1e-4)
+    assert cases.database.value("SELECT bool_and(bounded AND peak <= 2.0001) FROM dbext.age_risk")
+    assert cases.database.value("SELECT count(*) FROM dp_risk_curve('tree', ticks => 9)") == 9
+    assert cases.database.value("SELECT age_dependent IS NOT NULL FROM dp_explain_release('days') WHERE chosen")
