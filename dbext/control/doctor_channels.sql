@@ -25,7 +25,7 @@ FROM pg_stat_user_functions f WHERE f.schemaname = 'dbext_private' HAVING count(
 -- name: server_statistics
 -- warning, safe
 -- Counters of the write-ahead log and of input and output grow with every change of a tracked table. Or let readers have a database or server of their own: dp_publish_to.
--- closes: ^pg_stat_get_(wal|io|bgwriter|checkpointer|buf_|slru|archiver|bgwriter_|checkpointer_)
+-- closes: ^pg_stat_get_(wal|io|backend_io|backend_wal|bgwriter|checkpointer|buf_|slru|archiver|bgwriter_|checkpointer_)
 SELECT 'pg_stat_wal', 'counts of log records and bytes can be read', NULL FROM pg_stat_wal w WHERE w.wal_records >= 0
 
 -- name: sizes

@@ -110,19 +110,20 @@ def test_the_table_itself_opens_nothing_to_people_without_a_role():
             assert (reader, analyst, admin) == ("", "", ""), key
 
 
-@pytest.mark.parametrize(
-    "weakness",
-    [
-        "GRANT SELECT ON dp_release.shown TO dbext_reader",
-        "GRANT SELECT ON dbext_private.question TO {other}",
-        "GRANT EXECUTE ON FUNCTION dbext_private.run(text, text) TO PUBLIC",
-        "CREATE FUNCTION dbext_private.new() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
-        "CREATE TABLE dbext.new (secret text)",
-        "DROP VIEW dbext.budget_use CASCADE",
-    ],
+WEAKNESSES = (
+    "GRANT SELECT ON dp_release.shown TO dbext_reader",
+    "GRANT SELECT ON dbext_private.question TO {other}",
+    "GRANT EXECUTE ON FUNCTION dbext_private.run(text, text) TO PUBLIC",
+    "CREATE FUNCTION dbext_private.new() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+    "CREATE TABLE dbext.new (secret text)",
+    "ALTER EXTENSION dbext DROP VIEW dbext.budget_use; DROP VIEW dbext.budget_use",
 )
-def test_a_weakened_build_is_seen(ready, people, weakness):
-    ready.session.execute("ALTER EXTENSION dbext DROP VIEW dbext.budget_use")
-    ready.session.execute(weakness.format(**people))
-    found = rights(ready.database, people)
-    assert {key for key, may in found.items() if expected().get(key) != may} | (set(expected()) - set(found))
+
+
+def test_a_weakened_build_is_seen(ready, people):
+    for weakness in WEAKNESSES:
+        ready.session.execute("BEGIN")
+        ready.session.execute(weakness.format(**people))
+        found = rights(ready.database, people)
+        ready.session.execute("ROLLBACK")
+        assert {key for key, may in found.items() if expected().get(key) != may} | (set(expected()) - set(found)), weakness
