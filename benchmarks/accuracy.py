@@ -1,7 +1,7 @@
 """Accuracy at equal privacy: what the planner chooses, every other candidate, lower bounds, and other packages where they are installed.
 
 Errors are exact root mean squares over the periods and exact worst ones, at a lifetime epsilon of 1 for the worst entry; nothing is drawn,
-but for OpenDP's least-squares tree, whose error is estimated from 100 draws of its own. Bounds are certified (benchmarks/optimum.py). Other
+but for OpenDP's least-squares tree, whose error is estimated from draws of its own. Bounds are certified (benchmarks/optimum.py). Other
 packages (benchmarks/peers.py) protect one event, so that they are compared at one mutation for each entry. `--empirical` also draws every
 mechanism 1,000 times and compares what comes out with the prediction; `--plot FILE` writes the figures as a picture.
 """
@@ -25,7 +25,6 @@ from benchmarks.empirical import measured
 from benchmarks.optimum import mean_optimum, nuclear_bound, window_optimum, worst_optimum
 from benchmarks.peers import ABSENT, peers
 from benchmarks.picture import picture
-from dbext.mechanisms.honaker import normalised_errors
 from dbext.mechanisms.signed_tree import best_shape, digit_weights
 from dbext.mechanisms.smooth_tree import best_smooth_tree
 from dbext.mechanisms.square_root import predicted_errors
@@ -81,7 +80,6 @@ def left_out(size: int) -> dict[str, float]:
     """Return the errors, at sensitivity 1 and sigma 1, of Gaussian trees that the planner does not try: a square root is always better."""
     shares = divide(indexed_tree(size), pure=False)
     return {
-        "least-squares tree": normalised_errors(size)[0],
         "smooth binary tree": best_smooth_tree(size).normalised_error,
         "tree with unequal budgets": math.sqrt(shares.total_variance / size),
     }

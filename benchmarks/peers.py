@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from importlib.util import find_spec
 
-LONGEST_ESTIMATE, DRAWS, LONGEST_STATED = 1024, 100, 4096
+LONGEST_ESTIMATE, DRAWS, LONGEST_STATED = 1024, 40, 4096
 PACKAGES = {"dpcrpy": "dpcrpy", "opendp": "opendp", "jax-privacy": "jax_privacy"}
 ABSENT = [name for name, module in PACKAGES.items() if find_spec(module) is None]
 

@@ -3,13 +3,14 @@
 Read it in this order:
 
 - `protocol`: what every mechanism that noises time ranges offers; `independent`, `disjoint`, `hierarchical`, `plain_sums`, `binary_tree`,
-  `signed_tree`.
+  `least_squares_tree` (over `honaker`), `signed_tree`, `levelled`. Running totals share `totals` and go on in `epochs`.
 - `encoded`: what a mechanism offers that noises whole-number combinations of time ranges; `square_root`, `normalised_square_root`,
   `sliding_root`, `shared_windows`; `joint_bounds` turns what they prove about an entry's effect into what a charge keeps. The proofs are
   in `profiles` (finite horizons) and `stationary` (endless), over `toeplitz`, `gram`, `alternating`, `same_sign`, `dense_paths`, `minimax`.
 - `encoding`: exact encoder rows and answers from stored ones; `spread`: how much noise the answers of all periods hold.
 - `registry`: mechanisms by the tag they are stored with.
 - `sampling`: the only source of noise; `sampling_plain` and `sampling_wide` are two forms of the same algorithms.
+- `assemble`, `ranges`, `restate`: any range, and the whole history, from what has been published.
 - `error`: variances and 95% intervals; `simultaneous`: intervals that hold at every time together.
-- `unequal_budgets`, `honaker`, `smooth_tree`, `tree_paths`: other trees, to compare with; `randomised_response`: the local model.
+- `unequal_budgets`, `smooth_tree`, `tree_paths`: other trees, to compare with; `randomised_response`: the local model.
 """

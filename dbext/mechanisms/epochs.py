@@ -43,6 +43,11 @@ class Epochs:
         return getattr(self.first, "noise_only", False)
 
     @property
+    def whole_answers(self) -> bool:
+        """Whether nodes are only added and subtracted."""
+        return getattr(self.first, "whole_answers", True)
+
+    @property
     def grid(self) -> RegularGrid | MonthGrid:
         """The grid of all periods."""
         return self.first.grid

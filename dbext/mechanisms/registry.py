@@ -13,6 +13,7 @@ from dbext.mechanisms.encoded import EncodedMechanism
 from dbext.mechanisms.epochs import Epochs, continuing
 from dbext.mechanisms.hierarchical import HierarchicalSums
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
+from dbext.mechanisms.least_squares_tree import LeastSquaresTree
 from dbext.mechanisms.levelled import LevelledSums
 from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.plain_sums import PlainSums
@@ -60,6 +61,10 @@ def _binary_tree(data: dict[str, Any]) -> BinaryTree:
     return BinaryTree(grid_from_json(data["grid"]), data["horizon"], data["baseline"])
 
 
+def _least_squares_tree(data: dict[str, Any]) -> LeastSquaresTree:
+    return LeastSquaresTree(grid_from_json(data["grid"]), data["horizon"], data["baseline"])
+
+
 def _plain_sums(data: dict[str, Any]) -> PlainSums:
     return PlainSums(grid_from_json(data["grid"]), data["horizon"], data["baseline"])
 
@@ -96,6 +101,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Mechanism | EncodedMechanism]] = 
     Snapshots.name: lambda data: Snapshots(grid_from_json(data["grid"]), data["horizon"]),
     BinaryTree.name: _binary_tree,
     PlainSums.name: _plain_sums,
+    LeastSquaresTree.name: _least_squares_tree,
     SquareRoot.name: _square_root,
     NormalisedSquareRoot.name: _square_root,
     SignedTree.name: _signed_tree,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from dbext.mechanisms.encoded import EncodedMechanism
 from dbext.mechanisms.epochs import Epochs
 from dbext.mechanisms.hierarchical import HierarchicalSums, block_counts
+from dbext.mechanisms.least_squares_tree import LeastSquaresTree
 from dbext.mechanisms.levelled import LevelledSums, base_square, ranges_that_matter, squared_widths
 from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot, error_variances
 from dbext.mechanisms.protocol import Mechanism
@@ -58,8 +59,8 @@ def _squares(mechanism: Mechanism | EncodedMechanism) -> list[float]:
             return (digit_weights(mechanism.horizon, shape) + mechanism.baseline).tolist()
         squares = [float(factor) ** 2 for factor in mechanism.factors]
         return (squares @ level_counts(mechanism.horizon, shape) + mechanism.baseline * squares[-1]).tolist()
-    if isinstance(mechanism, HierarchicalSums):
-        return block_counts(mechanism)
+    if isinstance(mechanism, (LeastSquaresTree, HierarchicalSums)):
+        return mechanism.squares() if isinstance(mechanism, LeastSquaresTree) else block_counts(mechanism)
     last = mechanism.horizon if hasattr(mechanism, "baseline") else 1  # windows of one kind of node are all alike
     return [sum(weight * weight for _, weight in mechanism.answer(period)) for period in range(1, last + 1)]
 

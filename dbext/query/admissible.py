@@ -14,6 +14,7 @@ from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.disjoint import disjoint_sums
 from dbext.mechanisms.hierarchical import hierarchical_sums
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
+from dbext.mechanisms.least_squares_tree import LeastSquaresTree
 from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.protocol import Mechanism
@@ -31,6 +32,8 @@ from dbext.query.signed_shares import signed_trees
 LONGEST_PLAIN = 128
 #: Equalised columns cost O(T^2) to plan and to publish.
 LONGEST_NORMALISED = 4_200
+#: A square root errs less than any Gaussian tree, the more so the longer the horizon: no time is spent on long ones.
+LONGEST_LEAST_SQUARES = 512
 #: Windows of more periods are left to blocks: their root takes seconds to work out.
 LONGEST_ROOT = 1_024
 
@@ -64,6 +67,8 @@ def _totals(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator
         for tree in signed_trees(*what, types, baseline=shape.baseline):
             yield tree, _LAPLACE
         return
+    if shape.horizon <= LONGEST_LEAST_SQUARES:
+        yield LeastSquaresTree(*what, shape.baseline), _GAUSSIAN
     yield SquareRoot(*what, shape.baseline), _GAUSSIAN
     if shape.horizon <= LONGEST_NORMALISED:
         yield NormalisedSquareRoot(*what, shape.baseline), _GAUSSIAN

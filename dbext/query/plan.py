@@ -91,8 +91,13 @@ class Plan:
 
     @property
     def whole_numbers(self) -> bool:
-        """Whether answers are whole numbers; those of encoded mechanisms are not."""
+        """Whether nodes are noisy sums of time ranges; encoded mechanisms noise combinations of them."""
         return not is_encoded(self.mechanism)
+
+    @property
+    def whole_answers(self) -> bool:
+        """Whether answers are whole numbers: nodes are only added and subtracted."""
+        return self.whole_numbers and getattr(self.mechanism, "whole_answers", True)
 
     def leaves(self, period: int) -> tuple[Node, ...]:
         """The time ranges whose exact sums are needed first when a period closes; they overlap where a mechanism noises sums of its own."""

@@ -103,7 +103,7 @@ def _record(
     begins = releases.Begins(made.due_tick(1), sum_from(drafted.table, made), made.horizon_end(1))
     releases.add(session, number, name, drafted.table.table_id, drafted.declaration.text, content, begins, by)
     releases.freeze_keys(session, number, keys)
-    release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made), made.whole_numbers, made.band))
+    release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made), made.whole_answers, made.band))
     if (target := targets.default_target(session)) is not None:
         targets.send(session, number, name, target)
 

@@ -85,7 +85,7 @@ def due_of(release: Release, table: TrackedTable) -> Due:
     return Due(
         release,
         Noising(release.release_id, plan, release.content["cells"], min(table.first_tick, floor) - 1),
-        ReleaseTable(release.name, plan.measure, groups, "", plan.whole_numbers),
+        ReleaseTable(release.name, plan.measure, groups, "", plan.whole_answers),
         tick_sums_sql(release.table_id, plan.measure, declaration.predicate, groups),
         floor,
     )

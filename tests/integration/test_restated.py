@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from fractions import Fraction
+
 import pytest
+
+from dbext.mechanisms.least_squares_tree import LeastSquaresTree
+from dbext.privacy.noise import DiscreteGaussian
+from dbext.query.plan import plan_from_json
 
 TOTAL = "SELECT county, count(*) FROM cases WHERE status = 'open' GROUP BY county"
 KEYS = "VALUES ('A'), ('B')"
@@ -57,3 +65,29 @@ def test_only_readers_of_the_release_ask(ready):
     stranger = ready.database.create_role("dbext_reader", admitted=False)
     with ready.database.connect(stranger) as connection, pytest.raises(Exception, match=r"permission|may not"):
         connection.execute("SELECT * FROM dp_restated('one')")
+
+
+def test_a_least_squares_tree_publishes_its_totals_and_restates_them_better(cases):
+    """The planner never prefers one, so that a plan is exchanged before its first publication."""
+    cases.constrain(max_mutations=2)
+    cases.budget(10, "1e-6")
+    cases.declare("one", TOTAL, epsilon=2, groups=KEYS, every="1 day", horizon=40)
+    assert cases.database.value("SELECT count(*) FROM dp_explain_release('one') WHERE mechanism = 'least_squares_tree' AND NOT chosen") == 1
+    plan = plan_from_json(cases.database.value("SELECT plan -> 'plan' FROM dbext_private.release"))
+    tree = replace(plan, mechanism=LeastSquaresTree(plan.mechanism.grid, 40, True), noise=DiscreteGaussian(Fraction(9)))
+    changed = json.dumps(tree.to_json())
+    cases.session.execute("UPDATE dbext_private.release SET plan = jsonb_set(plan, '{plan}', %s::jsonb)", (changed,))
+    for day in range(20):
+        if day:
+            cases.day(day)
+        cases.insert(*[(100 * day + n, "AB"[n % 2], "open") for n in range(40)])
+    cases.day(20)
+    cases.publish()
+    rows = cases.database.fetch(BOTH.format("state"))
+    assert len(rows) == 40
+    for period, value, error, restated, error_then, _ in rows:
+        assert error == pytest.approx(tree.std_error(period))
+        assert abs(value - 20 * period) <= 6 * error
+        assert abs(restated - 20 * period) <= 6 * error_then
+        assert error_then <= error * (1 + 1e-9)
+    assert sum(then < 0.9 * error for _, _, error, _, then, _ in rows) >= 10
