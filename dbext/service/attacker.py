@@ -53,6 +53,11 @@ def collected(rows: Sequence[tuple[int, int, float]], runs: int, periods: int) -
     return figures
 
 
+def scores_of(answers: Sequence[float]) -> Figures:
+    """Return single answers as scores."""
+    return np.array(answers, dtype=float)
+
+
 def place_at(kind: Kind, day: int) -> int | None:
     """Return where the entry is at the end of a day."""
     return next((place for since, place in reversed(kind.life) if since <= day), GONE)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbext.control.experiments import KINDS, audit
+from dbext.control.experiments import KINDS, audit, question
 
 RUNS, CONFIDENCE = 120, 0.9999
 
@@ -27,3 +27,8 @@ def test_no_more_than_the_claim_is_proven(pair, kind):
 def test_the_audit_would_notice_too_little_noise(pair):
     finding = audit(*pair, KINDS[0], runs=RUNS, epsilon=0.5, confidence=CONFIDENCE, harm=too_little_noise)
     assert finding.proven > finding.claimed == 0.5
+
+
+def test_questions_too(pair):
+    finding = question(*pair, runs=40, epsilon=8.0)
+    assert 0 < finding.proven <= finding.claimed
