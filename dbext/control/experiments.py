@@ -175,7 +175,9 @@ def _pure_loss(kind: Kind, plan: Plan) -> float:
     return max(worst_case_loss(plan.charges, [EntryType(1, "any", limits)], pure=True).values()) / PICOS
 
 
-def question(with_entry: psycopg.Connection, without: psycopg.Connection, *, runs: int, epsilon: float) -> Finding:
+def question(
+    with_entry: psycopg.Connection, without: psycopg.Connection, *, runs: int, epsilon: float, confidence: float = CONFIDENCE
+) -> Finding:
     """Ask, of each of at most MOST_QUESTIONS places of its own, whether an entry came; every answer is drawn in a second session."""
     asked, answers = min(runs, MOST_QUESTIONS), []
     for connection, entries in ((with_entry, asked), (without, 0)):
@@ -191,7 +193,7 @@ def question(with_entry: psycopg.Connection, without: psycopg.Connection, *, run
         ask = "SELECT dp_window_count('people', '2020-01-02', '2020-01-03', predicate => 'place = ' || i, epsilon => %s::numeric)"
         rows = connection.execute(f"{ask} FROM generate_series(0, %s - 1) AS i", (str(epsilon), asked)).fetchall()
         answers.append([value for (value,) in rows])
-    proven = judged(*map(scores_of, answers), lambda *hits: epsilon_lower_bound(*hits, confidence=CONFIDENCE))
+    proven = judged(*map(scores_of, answers), lambda *hits: epsilon_lower_bound(*hits, confidence=confidence))
     return Finding("question, net", "max_mutations 1", "one window", 0.0, "epsilon", epsilon, proven, asked)
 
 

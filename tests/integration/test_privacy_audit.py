@@ -30,5 +30,5 @@ def test_the_audit_would_notice_too_little_noise(pair):
 
 
 def test_questions_too(pair):
-    finding = question(*pair, runs=40, epsilon=8.0)
+    finding = question(*pair, runs=16, epsilon=8.0, confidence=0.95)
     assert 0 < finding.proven <= finding.claimed
