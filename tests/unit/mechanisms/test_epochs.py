@@ -6,6 +6,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from dbext.mechanisms.binary_tree import BinaryTree
@@ -125,13 +126,13 @@ def test_the_charges_of_two_epochs_cover_every_life_through_both(delta, measure,
     assert seen or limits != {"max_mutations": 1}
 
 
-def effect(mechanism, life):
-    """What a life adds to every stored number of periods 1 ... 8, by number."""
+def effect(mechanism, life, periods=8):
+    """What a life adds to every stored number of periods 1 ... 8 (or of fewer), by number."""
     start = 5700
     found = []
-    for period in range(1, 9):
+    for period in range(1, periods + 1):
         if is_encoded(mechanism):
-            leaves = {leaf.number: leaf for n in range(1, 9) for leaf in mechanism.leaves(n)}
+            leaves = {leaf.number: leaf for n in range(1, periods + 1) for leaf in mechanism.leaves(n)}
             rows = mechanism.rows(period)
             found += [(row.number, sum(weight * inside(leaves[leaf], life, start) for leaf, weight in row.weights)) for row in rows]
         else:
@@ -152,3 +153,44 @@ def test_variances_of_published_errors_are_those_of_the_sum():
             assert second == pytest.approx(first + own)
             assert one.plan.std_error(8) == pytest.approx(math.sqrt(first + own))
             assert one.plan.half_width_95(8) > one.plan.half_width_95(2)
+
+
+def moving_lives(ticks, slots):
+    """Every life over ticks 0 ... with images absent, cell 0, cell 1, and at most so many mutations: what it adds to (tick, cell)."""
+    for images in itertools.product((None, 0, 1), repeat=ticks):
+        before, changed = None, []
+        effect = np.zeros((ticks, 2))
+        for tick, image in enumerate(images):
+            if image != before:
+                changed.append(tick)
+                if image is not None:
+                    effect[tick, image] += 1
+                if before is not None:
+                    effect[tick, before] -= 1
+            before = image
+        if changed and (len(changed) < slots or (len(changed) == slots and (slots == 1 or images[-1] is None))):
+            yield effect
+
+
+@pytest.mark.parametrize("delta", [PURE, DELTA])
+@pytest.mark.parametrize("slots", [2, 3])
+def test_moves_between_groups_are_covered_across_epochs(delta, slots):
+    """An entry that is there when the second epoch begins, and moves in it, changes two cells at once: that is charged."""
+    types = (EntryType(1, "one", Constraint(slots)),)
+    request = Request(start_tick=5700, every=Span(days=1), epsilon=Fraction(1), horizon=3, at_horizon="renew")
+    sql = "SELECT county, count(*) FROM cases GROUP BY county"
+    for one in candidates(declared(sql), request, DAY, types, delta):
+        plan, mechanism = one.plan, one.plan.mechanism
+        if delta and not hasattr(plan.noise, "sigma_squared"):
+            continue
+        columns = [effect(mechanism, {tick: 1}, 6) for tick in range(7)]
+        widths = [plan.node_noise(number) for number, _ in columns[0]]
+        matrix = np.array([[value for _, value in column] for column in columns]).T
+        claimed = worst_case_loss((*plan.charges, *plan.charges_of_epoch(2, types)), types, delta == 0)[1] / PICOS
+        for life in moving_lives(7, slots):
+            moved = matrix @ life
+            if delta == 0:
+                loss = sum(np.abs(row).sum() / float(noise.scale) for row, noise in zip(moved, widths, strict=True))
+            else:
+                loss = (moved**2).sum() / (2 * float(plan.noise.sigma_squared))
+            assert loss <= claimed * (1 + 1e-9)
