@@ -33,6 +33,10 @@ RESTORED = (
 )
 
 
+#: The parts of a release that hold rows, each of some period: its table, and reports of the local model if they are published.
+TABLES = ("table", "reports")
+
+
 @dataclass(frozen=True)
 class Targeted:
     """A release as the source knows it. `target`: where it is read (None: here); `published`: periods that it has rows of."""
@@ -125,19 +129,21 @@ class Target:
             (release,) = [one for one in targeted(self.source) if one.release_id == release.release_id]
             if last_no > max(release.published, accepted_no):
                 self._refuse_ahead(release.name, last_no, release.published)
-            missing = self._missing(release, structure["table"], last_no, accepted_no)
-            if missing:
-                self._copy(structure["table"], missing)
-                if min(missing) <= release.delivered:
-                    log.warning("the release target lacked periods of %s: filled again from what is stored here", release.name)
+            missing = {kind: self._missing(release, structure[kind], last_no, accepted_no) for kind in TABLES if kind in structure}
+            for kind, periods in missing.items():
+                if periods:
+                    self._copy(structure[kind], periods)
+            if any(periods and min(periods) <= release.delivered for periods in missing.values()):
+                log.warning("the release target lacked periods of %s: filled again from what is stored here", release.name)
+            if missing["table"]:
                 self.connection.execute(
                     "UPDATE dbext_target.release AS r SET last_no = greatest(r.last_no, %s), delivered_at = pg_catalog.clock_timestamp() "
                     "WHERE r.source = %s AND r.identity = %s",
-                    [max(missing), self.lineage, release.identity],
+                    [max(missing["table"]), self.lineage, release.identity],
                 )
         self._compared.add(release.identity)
         self.source.execute("SELECT dbext_private.note_delivered(%s, %s)", [release.release_id, release.published])
-        return len(missing)
+        return len(missing["table"])
 
     def _claim(self, release: Targeted, structure: dict[str, Any]) -> tuple[int, int]:
         """Take the release's row at the target and see that its table is there; return the last periods that are there and accepted."""
@@ -147,21 +153,25 @@ class Target:
         ).rowcount
         held = "SELECT r.last_no, r.accepted_no FROM dbext_target.release AS r WHERE r.source = %s AND r.identity = %s FOR UPDATE"
         ((last_no, accepted_no),) = self.connection.execute(held, key).fetchall()
-        there = tables.exists(self.connection, release.name)
+        parts = [structure[kind] for kind in (*TABLES, "view") if kind in structure]
+        there = tables.present(self.connection, parts)
         if there and new:
             raise TargetRefused(
-                f"the release target has a relation dp_release.{release.name} that is not of this release",
+                f"the release target has a relation dp_release.{there[0]} that is not of this release",
                 hint="Rename or drop it there, or declare the release under another name.",
             )
-        if there:
-            tables.require_structure(self.connection, structure["table"])
+        for part in parts:
+            if part["name"] not in there:
+                tables.create(self.connection, part)
+            elif not part["definition"]:
+                tables.require_structure(self.connection, part)
+        if all(structure[kind]["name"] in there for kind in TABLES if kind in structure):
             return last_no, accepted_no
-        tables.create(self.connection, structure)
         if last_no:
             self._compared.discard(release.identity)
-            lost = "UPDATE dbext_target.release AS r SET last_no = 0, accepted_no = 0 WHERE r.source = %s AND r.identity = %s"
-            self.connection.execute(lost, key)
-            log.warning("the release target had lost dp_release.%s: made anew", release.name)
+            log.warning("the release target had lost tables of %s: made anew", release.name)
+        made = "UPDATE dbext_target.release AS r SET last_no = 0, accepted_no = 0, relations = %s WHERE r.source = %s AND r.identity = %s"
+        self.connection.execute(made, [[part["name"] for part in parts], *key])
         return 0, 0
 
     def _missing(self, release: Targeted, table: dict[str, Any], last_no: int, accepted_no: int) -> Sequence[int]:
@@ -200,10 +210,10 @@ class Target:
     def _remove(self, release: Targeted) -> int:
         """End a release that was dropped: its table goes, as it went here, unless something there depends on it."""
         with self.connection.transaction():
-            held = "SELECT r.ended FROM dbext_target.release AS r WHERE r.source = %s AND r.identity = %s FOR UPDATE"
+            held = "SELECT r.ended, r.relations FROM dbext_target.release AS r WHERE r.source = %s AND r.identity = %s FOR UPDATE"
             row = self.connection.execute(held, [self.lineage, release.identity]).fetchone()
             if row is not None and not row[0]:
-                if not tables.drop(self.connection, release.name):
+                if not tables.drop(self.connection, row[1]):
                     log.warning("release %s is dropped; its table stays at the target, where other objects depend on it", release.name)
                 end = "UPDATE dbext_target.release AS r SET ended = true WHERE r.source = %s AND r.identity = %s"
                 self.connection.execute(end, [self.lineage, release.identity])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import psycopg
@@ -28,6 +28,7 @@ CREATE TABLE dbext_target.release (
     last_no      bigint NOT NULL DEFAULT 0,
     accepted_no  bigint NOT NULL DEFAULT 0,
     ended        boolean NOT NULL DEFAULT false,
+    relations    text[] NOT NULL DEFAULT '{}',
     delivered_at timestamptz,
     PRIMARY KEY (source, identity)
 );
@@ -73,43 +74,43 @@ def known_name(connection: psycopg.Connection) -> str | None:
     return connection.execute("SELECT a.name FROM dbext_target.about AS a").fetchone()[0]
 
 
-def exists(connection: psycopg.Connection, name: str) -> bool:
-    """Whether a relation of this name is in the schema of releases."""
-    return _relation(connection, name) is not None
-
-
 def _relation(connection: psycopg.Connection, name: str) -> int | None:
     found = "SELECT c.oid FROM pg_catalog.pg_class AS c WHERE c.relnamespace = pg_catalog.to_regnamespace(%s) AND c.relname = %s"
     row = connection.execute(found, [SCHEMA, name]).fetchone()
     return row[0] if row else None
 
 
-def create(connection: psycopg.Connection, structure: dict[str, Any]) -> None:
-    """Create a release table and its companion view, with comments, readable by the roles that the target has of ours.
+def present(connection: psycopg.Connection, parts: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the names, of those of a release's parts, that relations in the schema of releases have."""
+    return [part["name"] for part in parts if _relation(connection, part["name"]) is not None]
+
+
+def create(connection: psycopg.Connection, part: dict[str, Any]) -> None:
+    """Create one part of a release, a table or a view of it, with comments, readable by the roles that the target has of ours.
 
     Those roles are a cluster's, perhaps the source's too: who may use the schema here is for the target's administrator to say.
     """
-    for statement in _creation(structure):
+    for statement in _creation(part):
         connection.execute(statement)
     roles = connection.execute("SELECT rolname FROM pg_catalog.pg_roles WHERE rolname = ANY (%s)", [list(READERS)]).fetchall()
     for (role,) in roles:
-        for part in structure.values():
-            connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(named(part["name"]), sql.Identifier(role)))
+        connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(named(part["name"]), sql.Identifier(role)))
 
 
-def _creation(structure: dict[str, Any]) -> Iterator[sql.Composed]:
-    table = structure["table"]
-    columns = [sql.SQL("{} {} NOT NULL").format(sql.Identifier(one["name"]), sql.SQL(one["type"])) for one in table["columns"]]
-    key = sql.SQL("PRIMARY KEY ({})").format(sql.SQL(", ").join(map(sql.Identifier, table["key"])))
-    yield sql.SQL("CREATE TABLE {} ({})").format(named(table["name"]), sql.SQL(", ").join([*columns, key]))
-    if "view" in structure:
-        yield sql.SQL("CREATE VIEW {} AS {}").format(named(structure["view"]["name"]), sql.SQL(structure["view"]["definition"]))
-    for kind, part in structure.items():
-        kind_and_name = sql.SQL(kind.upper()), named(part["name"]), sql.Literal(part["comment"])
-        yield sql.SQL("COMMENT ON {} {} IS {}").format(*kind_and_name)
-        for one in part["columns"]:
-            place = sql.SQL("{}.{}").format(named(part["name"]), sql.Identifier(one["name"]))
-            yield sql.SQL("COMMENT ON COLUMN {} IS {}").format(place, sql.Literal(one["comment"]))
+def _creation(part: dict[str, Any]) -> Iterator[sql.Composed]:
+    name = named(part["name"])
+    if part["definition"]:
+        kind = sql.SQL("VIEW")
+        yield sql.SQL("CREATE VIEW {} AS {}").format(name, sql.SQL(part["definition"]))
+    else:
+        kind = sql.SQL("TABLE")
+        columns = [sql.SQL("{} {} NOT NULL").format(sql.Identifier(one["name"]), sql.SQL(one["type"])) for one in part["columns"]]
+        key = sql.SQL("PRIMARY KEY ({})").format(sql.SQL(", ").join(map(sql.Identifier, part["key"])))
+        yield sql.SQL("CREATE TABLE {} ({})").format(name, sql.SQL(", ").join([*columns, key]))
+    yield sql.SQL("COMMENT ON {} {} IS {}").format(kind, name, sql.Literal(part["comment"]))
+    for one in part["columns"]:
+        place = sql.SQL("{}.{}").format(name, sql.Identifier(one["name"]))
+        yield sql.SQL("COMMENT ON COLUMN {} IS {}").format(place, sql.Literal(one["comment"]))
 
 
 def named(name: str) -> sql.Composed:
@@ -131,12 +132,17 @@ def require_structure(connection: psycopg.Connection, table: dict[str, Any]) -> 
         )
 
 
-def drop(connection: psycopg.Connection, name: str) -> bool:
-    """Drop a release table and its view; False, with both left, if other objects depend on them."""
+def drop(connection: psycopg.Connection, names: Iterable[str]) -> bool:
+    """Drop the tables and views of a release; False, with all left, if other objects depend on them."""
+    found = connection.execute(
+        "SELECT c.relname, c.relkind = 'v' FROM pg_catalog.pg_class AS c "
+        "WHERE c.relnamespace = pg_catalog.to_regnamespace(%s) AND c.relname = ANY (%s) ORDER BY 2 DESC",
+        [SCHEMA, list(names)],
+    ).fetchall()
     try:
         with connection.transaction():
-            connection.execute(sql.SQL("DROP VIEW IF EXISTS {}").format(named(f"{name}_rounded")))
-            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(named(name)))
+            for name, is_view in found:
+                connection.execute(sql.SQL("DROP {} {}").format(sql.SQL("VIEW" if is_view else "TABLE"), named(name)))
     except psycopg.errors.DependentObjectsStillExist:
         return False
     return True

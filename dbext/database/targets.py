@@ -34,13 +34,10 @@ def living(session: Session) -> list[tuple[int, str]]:
     return [(row["release_id"], row["name"]) for row in session.fetch(SQL["living"])]
 
 
-def send(session: Session, release_id: int, name: str, target: str | None) -> None:
+def send(session: Session, release_id: int, target: str | None) -> None:
     """Let a release be read at `target`, or here again (None)."""
     session.execute(SQL["set_target"], release_id, target)
-    (row,) = session.fetch(SQL["columns"], name)
-    if row["columns"] is None:
-        return
-    views = [qualified(SCHEMA, f"{name}_rounded")] if row["has_view"] else []
-    for relation, columns in [(qualified(SCHEMA, name), f" ({row['columns']})"), *((view, "") for view in views)]:
+    for row in session.fetch(SQL["relations"], release_id):
+        relation, columns = qualified(SCHEMA, row["name"]), f" ({row['columns']})" if row["columns"] else ""
         session.execute(f"REVOKE SELECT ON {relation} FROM {READERS}")
         session.execute(f"GRANT SELECT{columns} ON {relation} TO {READERS if target is None else ADMINISTRATORS}")

@@ -23,8 +23,12 @@ SELECT r.release_id, r.name FROM dbext_private.release AS r WHERE r.state <> 'dr
 -- Note where a release goes.
 UPDATE dbext_private.release AS r SET target = $2::text WHERE r.release_id = $1::integer
 
--- name: columns
--- The columns of a release table, quoted, and whether its companion view is there.
-SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns,
-       to_regclass(format('dp_release.%I', $1::text || '_rounded')) IS NOT NULL AS has_view
-FROM pg_attribute AS a WHERE a.attrelid = to_regclass(format('dp_release.%I', $1::text)) AND a.attnum > 0 AND NOT a.attisdropped
+-- name: relations
+-- What readers of a release read: its table, its companion view, and reports if they are published; columns are quoted, none for views.
+SELECT c.relname AS name, CASE WHEN c.relkind <> 'v' THEN string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) END AS columns
+FROM dbext_private.release AS r JOIN pg_class AS c ON c.relnamespace = 'dp_release'::regnamespace
+    AND ((c.relname = r.name AND c.relkind IN ('r', 'p')) OR (c.relname = r.name || '_rounded' AND c.relkind = 'v')
+        OR (c.relname = r.name || '_reports' AND c.relkind = 'r' AND (r.plan ->> 'publish_reports')::boolean))
+JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE r.release_id = $1::integer
+GROUP BY c.oid

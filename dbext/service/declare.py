@@ -105,7 +105,7 @@ def _record(
     releases.freeze_keys(session, number, keys)
     release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made), made.whole_answers, made.band))
     if (target := targets.default_target(session)) is not None:
-        targets.send(session, number, name, target)
+        targets.send(session, number, target)
 
 
 def _content(drafted: Draft, made: Plan, groups: Sequence[GroupColumn]) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def _record(session: Session, number: int, drafted: Draft, made: _Made, model: M
     if model.publish_reports:
         reports.create_table(session, name)
     if (target := targets.default_target(session)) is not None:
-        targets.send(session, number, name, target)
+        targets.send(session, number, target)
 
 
 def _content(drafted: Draft, made: _Made, groups: tuple[GroupColumn, ...]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def publish_to(session: Session, *, target: str | None, release: str | None = No
     for release_id, name in moved:
         if releases.lock(session, release_id).state == "dropped":
             raise UnknownObject(f"there is no release {name}")
-        targets.send(session, release_id, name, target)
+        targets.send(session, release_id, target)
     if release is None:
         targets.set_default(session, target)
     return _said(target, release)

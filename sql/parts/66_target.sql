@@ -55,7 +55,7 @@ CREATE FUNCTION dbext_private.release_structure(release_id integer) RETURNS json
 LANGUAGE plpgsql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
 BEGIN
     PERFORM dbext_private.require_admin();
-    RETURN (SELECT jsonb_object_agg(CASE c.relkind WHEN 'v' THEN 'view' ELSE 'table' END, jsonb_build_object(
+    RETURN (SELECT jsonb_object_agg(CASE WHEN c.relkind = 'v' THEN 'view' WHEN c.relname = r.name THEN 'table' ELSE 'reports' END, jsonb_build_object(
             'name', c.relname, 'comment', obj_description(c.oid, 'pg_class'), 'definition', CASE c.relkind WHEN 'v' THEN pg_get_viewdef(c.oid) END,
             'columns', (SELECT jsonb_agg(jsonb_build_object('name', a.attname, 'comment', col_description(c.oid, a.attnum),
                     'type', CASE WHEN y.typnamespace = 'pg_catalog'::regnamespace THEN format_type(y.oid, a.atttypmod) ELSE 'text' END) ORDER BY a.attnum)
@@ -64,11 +64,12 @@ BEGIN
                 FROM pg_index AS i CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k(number, place)
                 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.number WHERE i.indrelid = c.oid AND i.indisprimary)))
         FROM dbext_private.release AS r JOIN pg_class AS c ON c.relnamespace = 'dp_release'::regnamespace
-            AND ((c.relname = r.name AND c.relkind IN ('r', 'p')) OR (c.relname = r.name || '_rounded' AND c.relkind = 'v'))
+            AND ((c.relname = r.name AND c.relkind IN ('r', 'p')) OR (c.relname = r.name || '_rounded' AND c.relkind = 'v')
+                OR (c.relname = r.name || '_reports' AND c.relkind = 'r' AND (r.plan ->> 'publish_reports')::boolean))
         WHERE r.release_id = release_structure.release_id);
 END $$;
 COMMENT ON FUNCTION dbext_private.release_structure(integer) IS
-    'What a release table and its companion view are made of, for a database without this extension: types that only this one has become text.';
+    'What a release table, its companion view and its table of reports are made of, for a database without this extension: types that only this one has become text.';
 
 CREATE FUNCTION dbext_private.note_delivered(release_id integer, periods bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -74,6 +74,28 @@ def test_types_that_only_the_source_has_become_text(database, outside):
     assert outside.value("SELECT pg_typeof(colour)::text FROM dp_release.by_colour LIMIT 1") == "text"
 
 
+def test_reports_of_the_local_model_go_with_their_release(database, outside):
+    database.execute("CREATE TABLE person (id int PRIMARY KEY, ill boolean NOT NULL); SET dbext.now = '2024-01-01 12:00+00'")
+    database.execute("SELECT dp_track('person'); SELECT dp_add_constraint('person', 'any', max_mutations => 3)")
+    database.execute("SELECT dp_set_budget('person', epsilon => 4); SELECT dp_publish_to('warehouse')")
+    database.execute("""SELECT dp_create_release('ill', $$SELECT count(*) FROM person WHERE ill$$, every => '1 day', measure => 'state', horizon => 10,
+        epsilon => 1, model => 'local', roster => 'VALUES (1), (2), (3)', publish_reports => true)""")
+    database.execute("INSERT INTO person VALUES (1, true); SET dbext.now = '2024-01-04 12:00+00'")
+    database.execute("CALL dp_publish()")
+    deliver_only(database, outside)
+    for relation in ("dp_release.ill", "dp_release.ill_reports"):
+        whole = f"SELECT r::text FROM {relation} AS r ORDER BY 1"
+        assert outside.fetch(whole) == database.fetch(whole) != []
+        assert not database.value("SELECT has_any_column_privilege('dbext_reader', %s, 'SELECT')", [relation])
+    reports = outside.fetch("TABLE dp_release.ill_reports ORDER BY window_end, pseudonym")
+    outside.execute("DROP TABLE dp_release.ill_reports")
+    deliver_only(database, outside)
+    assert outside.fetch("TABLE dp_release.ill_reports ORDER BY window_end, pseudonym") == reports
+    database.execute("SELECT dp_drop_release('ill')")
+    deliver_only(database, outside)
+    assert outside.fetch("SELECT relname FROM pg_class WHERE relnamespace = 'dp_release'::regnamespace") == []
+
+
 def test_without_an_address_nothing_is_delivered_and_it_is_said(dbext, source):
     done = dbext("publish", "--dsn", source.dsn())
     assert done.returncode == 1

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from dbext.control import environment
+from dbext.control import distribution, environment
 from dbext.control.cluster import Cluster
 from dbext.control.database import connect
 from dbext.control.outside import Places, outside
@@ -172,8 +172,9 @@ def run_json(run: Callable[..., str]) -> Callable[..., Any]:
     return lambda *command, **variables: json.loads(run(*command, **variables).splitlines()[-1])
 
 
-def program(*names: str) -> str:
-    """Return the path of the first of some programs; the tests here cannot do without."""
-    found = next((path for name in names if (path := shutil.which(name))), None)
-    assert found, f"none of {', '.join(names)} is installed: see docs/deployment.md"
-    return found
+def program(name: str, package: str) -> str:
+    """Return the path of a program, installed from the distribution's package if it is missing and we may."""
+    if shutil.which(name) is None:
+        distribution.update()
+        distribution.install_packages([package], f"{name} is missing")
+    return shutil.which(name) or name

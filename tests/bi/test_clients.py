@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dbext.control import distribution
 from tests.bi.conftest import COUNTIES, HERE, PERIODS, program
 
 COLUMNS = ["window_end", "window_start", "county", "entered", "std_error", "lower_95", "upper_95", "release_no", "status"]
@@ -16,7 +17,7 @@ DRIVER = "/usr/share/java/postgresql.jar"
 
 
 def test_psql(served, run):
-    psql = program("psql")
+    psql = program("psql", "postgresql-client")
     listed = run(psql, "-X", "-A", "-t", "-c", r"\d dp_release.*", "-c", r"\dt+ dp_release.*", "-c", r"\d+ dp_release.confirmed_14d")
     assert "End of the window, inclusive" in listed
     assert "Differentially private release of public.cases" in listed
@@ -45,8 +46,10 @@ def test_sqlalchemy_and_pandas(served, clients, run_json):
 
 
 def test_jdbc_metadata_and_query(served, run_json):
-    java = program("java")
-    assert Path(DRIVER).exists(), "install libpostgresql-jdbc-java"
+    java = program("java", "default-jdk-headless")
+    if not Path(DRIVER).exists():
+        distribution.update()
+        distribution.install_packages(["libpostgresql-jdbc-java"], "the JDBC driver is missing")
     url = f"jdbc:postgresql://127.0.0.1:{served.port}/{served.database.name}?user=bi_reader"
     seen = run_json(java, "-cp", DRIVER, HERE / "clients" / "Crawl.java", url)
     assert "dp_release" in seen["schemas"]

@@ -102,7 +102,7 @@ def test_a_series_with_its_band(served, superset, superset_python, run_json, tmp
     shot = shots / "superset-band.png"
     seen = run_json(
         superset_python, HERE / "clients" / "draw_in_superset.py", superset, served.url, shot,
-        program("chromium", "chromium-browser", "google-chrome"), program("chromedriver"), HOME=str(tmp_path),
+        program("chromium", "chromium"), program("chromedriver", "chromium-driver"), HOME=str(tmp_path),
     )  # fmt: skip
     assert seen["main_time"] == "window_end"
     assert set(seen["times"]) == {"window_end", "window_start"}
