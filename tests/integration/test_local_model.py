@@ -156,6 +156,24 @@ def test_nothing_is_answered_before_its_charge_is_committed(loud):
     assert loud.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'publish'") == 1
 
 
+def test_reports_that_were_committed_are_published_later_as_they_are(loud):
+    """As after a crash between the two transactions: what was drawn is answered from, and nothing is drawn again."""
+    locally(loud, "one", DAILY, members=60, every="1 day", epsilon=1)
+    loud.day(2)
+    number = loud.database.value("SELECT table_id FROM dbext_private.tracked_table")
+    release = loud.database.value("SELECT release_id FROM dbext_private.release")
+    loud.session.execute("SELECT dbext_private.seal_table(%s)", (number,))
+    loud.session.execute("SELECT dbext_private.draw_release(%s)", (release,))
+    drawn = reports(loud.database)
+    loud.publish()
+    assert reports(loud.database) == drawn
+    numerator, _, denominator = loud.database.value("SELECT plan #>> '{plan,response,epsilon}' FROM dbext_private.release").partition("/")
+    odds = math.exp(int(numerator) / int(denominator or 1))
+    scale = (odds + 2) / (odds - 1)
+    shown = [value for (value,) in loud.database.fetch("SELECT net FROM dp_release.one ORDER BY release_no")]
+    assert shown == pytest.approx([scale * (one.count(1) - one.count(2)) for one in drawn.values()], rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("limits", "text", "options", "reports_of_one"),
     [

@@ -20,7 +20,7 @@ from dbext.privacy.conversion import budget_picos
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.local_model import Report, bounded_touches, local_loss, local_touches
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import Response, response_cost, scaled
+from dbext.privacy.noise import DiscreteLaplace, Response, response_cost, scaled
 from dbext.privacy.pattern import Single, pattern_from_json
 from dbext.privacy.pico import PICOS
 from dbext.privacy.prefixes import Prefixes
@@ -28,6 +28,7 @@ from dbext.query.calendar import Span
 from dbext.query.compiler import compile_declaration, resolve
 from dbext.query.local_plan import local_plan_from_json, local_plans
 from dbext.query.planner import Request
+from tests.unit.privacy.entries import effect, paths
 from tests.unit.query.tables import COLUMNS, DAY, DELTA, PURE, TYPES
 
 DAILY = "dp_time > now() - INTERVAL '1 day'"
@@ -53,6 +54,28 @@ def lives(constraint):
 
 
 LIMITS = st.builds(Constraint, st.integers(1, 3), st.none()) | st.builds(Constraint, st.none() | st.integers(1, 3), st.integers(0, 4))
+
+
+RANGES = st.lists(st.tuples(st.none() | st.integers(0, HORIZON - 1), st.integers(1, HORIZON), st.integers(1, 4)), min_size=1, max_size=4)
+
+
+@settings(max_examples=100)
+@given(RANGES, RANGES, LIMITS)
+def test_a_budget_covers_every_entry_that_comes_or_goes_local_and_central_together(local, central, constraint):
+    """An entry pays for what changes: a touched report its epsilon, a count as much per step of its net change in the range."""
+    ranges = [
+        (start, max(end, 1 if start is None else start + 1), Fraction(weight, 2), noise)
+        for given, noise in ((local, "report"), (central, "count"))
+        for start, end, weight in given
+    ]
+    charges = [
+        Charge(Single(start, end), Response(3, weight) if noise == "report" else DiscreteLaplace(1 / weight), Measure.NET)
+        for start, end, weight, noise in ranges
+    ]
+    stated = max(worst_case_loss(charges, [EntryType(1, "any", constraint)], pure=True).values())
+    for path in paths(0, HORIZON, constraint, 1):
+        spent = sum(weight for start, end, weight, _ in ranges if any(effect(path, Measure.NET, start, end).values()))
+        assert stated >= spent * PICOS
 
 
 @settings(max_examples=150)
