@@ -34,6 +34,7 @@ ENTRIES = {
     "grant": "dbext.service.allow:grant",
     "revoke": "dbext.service.allow:revoke",
     "mark_public": "dbext.service.declare:mark_public",
+    "declare_bounds": "dbext.service.bound:declare_bounds",
     "plan_release": "dbext.service.explain:plan_release",
     "explain_release": "dbext.service.explain:explain_release",
     "create_release": "dbext.service.declare:create_release",

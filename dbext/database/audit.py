@@ -9,6 +9,7 @@ from typing import Any
 
 from dbext.database import catalog, releases
 from dbext.database.identifiers import private
+from dbext.database.nodes import Source
 from dbext.database.releases import Release
 from dbext.database.session import Session
 from dbext.database.statements import fill, statements
@@ -49,15 +50,15 @@ def forgotten_through(session: Session, table_id: int) -> int | None:
     return session.fetch(SQL["forgotten"], table_id)[0]["forgotten_through"]
 
 
-def node_facts(session: Session, release_id: int) -> NodeFacts:
-    """Return how the nodes of a release stand to the ledger."""
-    row = dict(session.fetch(SQL["node_facts"], release_id)[0])
+def node_facts(session: Session, source: Source) -> NodeFacts:
+    """Return how the nodes of a stream stand to the ledger."""
+    row = dict(session.fetch(SQL["node_facts"], *source)[0])
     return NodeFacts(**{**row, "widths": json.loads(row["widths"])})
 
 
-def stored_nodes(session: Session, release_id: int) -> dict[int, list[int]]:
-    """Return all nodes of a release by number."""
-    return {row["node_no"]: [int(one) for one in row["noisy"].split(",")] for row in session.fetch(SQL["node_texts"], release_id)}
+def stored_nodes(session: Session, source: Source) -> dict[int, list[int]]:
+    """Return all nodes of a stream by number."""
+    return {row["node_no"]: [int(one) for one in row["noisy"].split(",")] for row in session.fetch(SQL["node_texts"], *source)}
 
 
 def ledger_of_release(session: Session, release_id: int) -> dict[str, list[list[Charge]]]:

@@ -26,11 +26,12 @@ SELECT count(*) AS nodes,
 FROM dbext_private.node AS n
 LEFT JOIN dbext_private.ledger AS l ON l.release_id = n.release_id AND l.kind = 'publish' AND l.recorded_in = n.drawn_in
 CROSS JOIN (SELECT coalesce(max(k.since), '-infinity') AS since FROM dbext_private.cluster_identity AS k) AS h
-WHERE n.release_id = $1::integer
+WHERE n.release_id = $1::integer AND n.stream_no = $2::integer
 
 -- name: node_texts
--- The nodes of a release in order of number, their cells as one text.
-SELECT n.node_no, array_to_string(n.noisy, ',') AS noisy FROM dbext_private.node AS n WHERE n.release_id = $1::integer ORDER BY n.node_no
+-- The nodes of a stream in order of number, their cells as one text.
+SELECT n.node_no, array_to_string(n.noisy, ',') AS noisy
+FROM dbext_private.node AS n WHERE n.release_id = $1::integer AND n.stream_no = $2::integer ORDER BY n.node_no
 
 -- name: ledger_of_release
 -- The ledger rows of a release in order.

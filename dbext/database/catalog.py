@@ -145,6 +145,7 @@ def _column(row: dict[str, Any]) -> Column:
         enum_labels=tuple(row["labels"]),
         operators=operators,
         literal_type=row["literal_type"],
+        not_null=row["not_null"],
     )
 
 

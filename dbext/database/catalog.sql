@@ -26,11 +26,13 @@ SELECT c.column_name, c.position, format_type(y.oid, -1) AS type_name, c.is_unit
        format('%I.%I', s.nspname, y.typname) AS literal_type, coalesce(k.collisdeterministic, true) AS deterministic,
        (SELECT coalesce(array_agg(e.enumlabel::text ORDER BY e.enumsortorder), '{}') FROM pg_enum AS e WHERE e.enumtypid = y.oid)::text[] AS labels,
        dbext_private.key_operator(y.oid) AS equal, dbext_private.btree_operator(y.oid, 1::smallint) AS less,
-       dbext_private.compares_by_value(y.oid) AS by_value
+       dbext_private.compares_by_value(y.oid) AS by_value, coalesce(o.attnotnull, false) AS not_null
 FROM dbext_private.tracked_column AS c JOIN pg_attribute AS a ON a.attrelid = format('dbext_private.log_%s', c.table_id)::regclass
     AND a.attname = format(CASE WHEN c.is_unit THEN 'key_%s' ELSE 'new_%s' END, c.position)
 JOIN pg_type AS y ON y.oid = a.atttypid JOIN pg_namespace AS s ON s.oid = y.typnamespace
 LEFT JOIN pg_collation AS k ON k.oid = a.attcollation
+LEFT JOIN dbext_private.tracked_table AS t ON t.table_id = c.table_id
+LEFT JOIN pg_attribute AS o ON o.attrelid = t.relation AND o.attnum = c.attribute_number AND NOT o.attisdropped
 WHERE c.table_id = $1::integer
 ORDER BY c.position
 

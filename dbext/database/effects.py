@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 from dbext.database.identifiers import private
 from dbext.privacy.measure import Measure
 from dbext.query.column import Column
+from dbext.query.exact import exact_decimal
 
 if TYPE_CHECKING:
+    from dbext.query.bounds import Bounds
     from dbext.query.predicate import Predicate
+    from dbext.query.statistic import Term
 
 
 @dataclass(frozen=True)
@@ -84,30 +87,67 @@ def _counted(measure: Measure, predicate: Predicate | None) -> list[tuple[str, s
     return [("new", f"{new} IS TRUE", ""), ("old", f"{old} IS TRUE", "-")]
 
 
-def tick_sums_sql(table_id: int, measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn]) -> str:
+def added(term: Term | None, image: str) -> str:
+    """SQL for what the entry of a change row `c` adds in an image: an aggregate over rows that satisfy the predicate there.
+
+    The value is clamped and rounded in each image, and only then differenced: differences that are rounded do not telescope. The last
+    clamp is in whole numbers, so that no rounding of PostgreSQL's can leave the range that is charged for. Nothing here can fail.
+    """
+    if term is None:
+        return "count(*)"
+    low, high = term.bounds.units
+    column = term.column.column
+    name = f"c.{'key' if column.is_unit else image}_{column.position}"
+    unit = f"least(greatest({_rounded(name, column.base, term.bounds)}, {low}::bigint), {high}::bigint)"
+    distance = f"({unit} - {term.centre}::bigint)"
+    return f"sum({distance} * {distance})" if term.power == 2 else f"sum({distance})"  # noqa: PLR2004 squares
+
+
+def _rounded(name: str, base: str, bounds: Bounds) -> str:
+    """A column in units of the grid, as bigint: clamped before it is divided, so that infinities and wide numbers stay harmless."""
+    if base == "integer" and bounds.grid == 1:
+        return f"{name}::bigint"
+    kind = "float8" if base == "float" else "numeric"
+    low, high, grid = (exact_decimal(value) for value in (bounds.low, bounds.high, bounds.grid))
+    return f"round(least(greatest({name}::{kind}, '{low}'::{kind}), '{high}'::{kind})::numeric / '{grid}'::numeric)::bigint"
+
+
+def tick_sums_sql(
+    source: tuple[int, int], measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None = None
+) -> str:
     """Return the statement that stores the exact effect of each tick on every cell. Parameters as of `tick_effects_sql`."""
-    return f"INSERT INTO dbext_private.tick_sum (release_id, tick, sums) {tick_effects_sql(table_id, measure, predicate, groups)}"
+    effects = tick_effects_sql(source, measure, predicate, groups, term)
+    return f"INSERT INTO dbext_private.tick_sum (release_id, stream_no, tick, sums) {effects}"
 
 
-def wrong_sums_sql(table_id: int, measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn]) -> str:
+def wrong_sums_sql(
+    source: tuple[int, int], measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None = None
+) -> str:
     """Return the query for `wrong`: how many stored rows of tick_sum are not what they should be, or are missing. Parameters likewise."""
-    stored = "SELECT s.release_id, s.tick, s.sums FROM dbext_private.tick_sum AS s WHERE s.release_id = $1::integer AND s.tick > $2::bigint"
+    effects = tick_effects_sql(source, measure, predicate, groups, term)
+    stored = (
+        "SELECT s.release_id, s.stream_no, s.tick, s.sums FROM dbext_private.tick_sum AS s "
+        f"WHERE s.release_id = $1::integer AND s.stream_no = {source[1]}::integer AND s.tick > $2::bigint"
+    )
     return (
-        f"WITH computed AS MATERIALIZED ({tick_effects_sql(table_id, measure, predicate, groups)}), stored AS MATERIALIZED ({stored}) "
+        f"WITH computed AS MATERIALIZED ({effects}), stored AS MATERIALIZED ({stored}) "
         "SELECT count(*) AS wrong FROM ((TABLE computed EXCEPT ALL TABLE stored) UNION ALL (TABLE stored EXCEPT ALL TABLE computed)) AS d"
     )
 
 
-def tick_effects_sql(table_id: int, measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn]) -> str:
-    """Return the query for the exact effect of each tick on every cell: release, tick, sums.
+def tick_effects_sql(
+    source: tuple[int, int], measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None = None
+) -> str:
+    """Return the query for the exact effect of each tick on every cell: release, stream, tick, sums; `source` is table and stream number.
 
     Parameters: release, last tick that is summed already, last tick to sum, and the tick that stands for all before it (so that a
     statistic since the beginning has one row for its whole past). One row per tick that has an effect, cells in order. Cells without an
     effect are added as zeros and not by a join, which the planner, who knows nothing of these numbers, may make one by one: quadratic.
     """
+    table_id, stream_no = source
     counted = " UNION ALL ".join(
-        f"SELECT e.tick, k.cell, {sign}e.total AS total FROM ({_per_value(table_id, condition, image, groups)}) AS e "
-        f"JOIN keys AS k ON {_joined(groups)}"
+        f"SELECT e.tick, k.cell, {sign}e.total AS total "
+        f"FROM ({_per_value((table_id, term), condition, image, groups)}) AS e JOIN keys AS k ON {_joined(groups)}"
         for image, condition, sign in _counted(measure, predicate)
     )
     return (
@@ -116,16 +156,17 @@ def tick_effects_sql(table_id: int, measure: Measure, predicate: Predicate | Non
         "ticks AS (SELECT DISTINCT e.tick FROM effect AS e), "
         "every AS (TABLE effect UNION ALL SELECT t.tick, k.cell, 0 FROM ticks AS t CROSS JOIN keys AS k), "
         "total AS (SELECT e.tick, e.cell, sum(e.total)::bigint AS total FROM every AS e GROUP BY e.tick, e.cell) "
-        "SELECT $1::integer, t.tick, array_agg(t.total ORDER BY t.cell) FROM total AS t GROUP BY t.tick"
+        f"SELECT $1::integer, {stream_no}::integer, t.tick, array_agg(t.total ORDER BY t.cell) FROM total AS t GROUP BY t.tick"
     )
 
 
-def _per_value(table_id: int, condition: str, image: str, groups: Sequence[GroupColumn]) -> str:
-    """Return the query that counts the changes of each tick by value, so that keys meet a few totals and not every change."""
+def _per_value(what: tuple[int, Term | None], condition: str, image: str, groups: Sequence[GroupColumn]) -> str:
+    """Return the query that sums the changes of each tick by value, so that keys meet a few totals and not every change."""
+    table_id, term = what
     values = "".join(f", {group.image(image)} AS v{place}" for place, group in enumerate(groups, 1))
     places = ", ".join(str(place) for place in range(1, len(groups) + 2))
     return (
-        f"SELECT greatest(c.tick, $4::bigint) AS tick{values}, count(*) AS total FROM {private('change', table_id)} AS c "
+        f"SELECT greatest(c.tick, $4::bigint) AS tick{values}, {added(term, image)} AS total FROM {private('change', table_id)} AS c "
         f"WHERE c.tick > $2::bigint AND c.tick <= $3::bigint AND {condition} GROUP BY {places}"
     )
 
@@ -134,10 +175,13 @@ def _joined(groups: Sequence[GroupColumn]) -> str:
     return " AND ".join(group.matches(place) for place, group in enumerate(groups, 1)) or "true"
 
 
-def window_total_sql(table_id: int, measure: Measure, predicate: Predicate | None) -> str:
+def window_total_sql(table_id: int, measure: Measure, predicate: Predicate | None, term: Term | None = None) -> str:
     """Return the query for the exact total of one window. Parameters: tick before the window (NULL: from the beginning), last tick."""
-    terms = [f"{sign}count(*) FILTER (WHERE {condition})" for _, condition, sign in _counted(measure, predicate)]
-    total = " ".join(term if term.startswith("-") or not place else f"+ {term}" for place, term in enumerate(terms))
+    parts = [
+        f"{sign or '+'} coalesce({added(term, image)} FILTER (WHERE {condition}), 0)"
+        for image, condition, sign in _counted(measure, predicate)
+    ]
+    total = " ".join(parts).removeprefix("+ ")
     return (
         f"SELECT ({total})::bigint AS total FROM {private('change', table_id)} AS c "
         "WHERE ($1::bigint IS NULL OR c.tick > $1::bigint) AND c.tick <= $2::bigint"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from dbext.database.session import Session
 from dbext.database.statements import statements
@@ -13,13 +14,20 @@ SQL = statements("nodes")
 Cells = list[int]
 
 
-def exact_sums(session: Session, release_id: int, nodes: Sequence[Node], cell_count: int, floor: int) -> list[Cells]:
+class Source(NamedTuple):
+    """A release and the number of one of its streams, from 1."""
+
+    release_id: int
+    stream_no: int = 1
+
+
+def exact_sums(session: Session, source: Source, nodes: Sequence[Node], cell_count: int, floor: int) -> list[Cells]:
     """Return the exact sum of each node, one number per cell; `floor` stands for the beginning.
 
     Sums of ticks are added up once for all nodes: the sum of (a, b] is the running total at b less that at a.
     """
     starts = [floor if node.start is None else max(node.start, floor) for node in nodes]
-    rows = session.fetch(SQL["tick_sums"], release_id, min(starts), max(node.end for node in nodes))
+    rows = session.fetch(SQL["tick_sums"], *source, min(starts), max(node.end for node in nodes))
     wanted = sorted({*starts, *(max(node.end, floor) for node in nodes)})
     totals = _running_totals([(row["tick"], row["sums"]) for row in rows], wanted, cell_count)
     return [
@@ -39,27 +47,27 @@ def _running_totals(rows: Sequence[tuple[int, Cells]], wanted: Sequence[int], ce
     return totals
 
 
-def store(session: Session, release_id: int, numbers: Sequence[int], noisy: Sequence[int], cell_count: int) -> None:
+def store(session: Session, source: Source, numbers: Sequence[int], noisy: Sequence[int], cell_count: int) -> None:
     """Store drawn nodes; a second draw of a node is refused by the primary key."""
-    session.execute(SQL["store"], release_id, list(numbers), list(noisy), cell_count)
+    session.execute(SQL["store"], *source, list(numbers), list(noisy), cell_count)
 
 
-def committed(session: Session, release_id: int, numbers: Collection[int]) -> dict[int, Cells]:
+def committed(session: Session, source: Source, numbers: Collection[int]) -> dict[int, Cells]:
     """Return those of the nodes that are stored for good: not one of this very transaction, which could still be rolled back."""
-    rows = session.fetch(SQL["committed"], release_id, sorted(numbers)) if numbers else []
+    rows = session.fetch(SQL["committed"], *source, sorted(numbers)) if numbers else []
     return {row["node_no"]: row["noisy"] for row in rows}
 
 
-def tick_texts(session: Session, release_id: int, start: int, end: int) -> list[tuple[int, str]]:
+def tick_texts(session: Session, source: Source, start: int, end: int) -> list[tuple[int, str]]:
     """Return (tick, exact effects on the cells with commas between them) of the ticks in (start, end] that have any."""
-    return [(row["tick"], row["sums"]) for row in session.fetch(SQL["tick_texts"], release_id, start, end)]
+    return [(row["tick"], row["sums"]) for row in session.fetch(SQL["tick_texts"], *source, start, end)]
 
 
-def committed_numbers(session: Session, release_id: int) -> list[int]:
-    """Return the numbers of all nodes of a release that are stored for good, in order."""
-    return [row["node_no"] for row in session.fetch(SQL["committed_numbers"], release_id)]
+def committed_numbers(session: Session, source: Source) -> list[int]:
+    """Return the numbers of all nodes of a stream that are stored for good, in order."""
+    return [row["node_no"] for row in session.fetch(SQL["committed_numbers"], *source)]
 
 
-def committed_texts(session: Session, release_id: int, first: int, last: int) -> list[tuple[int, str]]:
+def committed_texts(session: Session, source: Source, first: int, last: int) -> list[tuple[int, str]]:
     """Return (number, cells with commas between them) of the nodes from a number to another that are stored for good, in order."""
-    return [(row["node_no"], row["noisy"]) for row in session.fetch(SQL["committed_texts"], release_id, first, last)]
+    return [(row["node_no"], row["noisy"]) for row in session.fetch(SQL["committed_texts"], *source, first, last)]

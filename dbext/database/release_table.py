@@ -11,6 +11,7 @@ from dbext.database.session import DatabaseError, Session
 from dbext.database.statements import statements
 from dbext.errors import NotSupported
 from dbext.privacy.measure import Measure
+from dbext.query.labels import RESERVED, columns_of_labels
 
 SQL = statements("release_table")
 SCHEMA = "dp_release"
@@ -19,11 +20,57 @@ READERS = "dbext_reader, dbext_analyst, dbext_admin"
 ADMINISTRATORS = "dbext_admin"
 
 MEANINGS = {
-    Measure.STATE: "Noisy number of entries that satisfy the predicate at window_end",
-    Measure.NET: "Noisy change, over the window, of the number of entries that satisfy the predicate",
-    Measure.ENTERED: "Noisy number of times that an entry came to satisfy the predicate in the window",
-    Measure.LEFT: "Noisy number of times that an entry ceased to satisfy the predicate in the window",
+    Measure.STATE: "of entries that satisfy the predicate at window_end",
+    Measure.NET: "of entries that satisfy the predicate: its change over the window",
+    Measure.ENTERED: "of entries that came to satisfy the predicate in the window",
+    Measure.LEFT: "of entries that ceased to satisfy the predicate in the window",
 }
+
+
+@dataclass(frozen=True)
+class FigureColumns:
+    """The columns of one figure. `said` is what its comment says; `prefix` stands before std_error and so on where there are several.
+
+    `linear`: its errors are alike in all cells of a window. `clipped`: it has no negative true value. `whole`: it is a whole number.
+    """
+
+    label: str
+    said: str
+    prefix: str = ""
+    linear: bool = True
+    clipped: bool = True
+    whole: bool = True
+    rounds: bool = True
+    band: str = "pointwise"
+
+    @property
+    def value(self) -> str:
+        """The quoted column of the noisy values; one of the measures it may be named for (left) is a keyword."""
+        return quote_ident(self.label)
+
+    @property
+    def value_type(self) -> str:
+        """The type of the noisy values: whole numbers plus whole noise stay whole, weighted sums of encoder rows do not."""
+        return "pg_catalog.int8" if self.whole else "pg_catalog.float8"
+
+    @property
+    def interval(self) -> str:
+        """What the bounds are."""
+        return "95% interval" if self.band == "pointwise" else "simultaneous 95% band, over all windows and groups of a horizon,"
+
+    def named(self, suffix: str) -> str:
+        """The quoted name of a further column: std_error, lower_95 or upper_95."""
+        return quote_ident(f"{self.prefix}{suffix}")
+
+    def columns(self) -> list[tuple[str, str, str]]:
+        """Return (quoted name, type, comment) of each column."""
+        of = f" of {self.label}" if self.prefix else ""
+        return [
+            (self.value, self.value_type, self.said),
+            (self.named("std_error"), "pg_catalog.float8", f"Standard error of the noise{of}"),
+            (self.named("lower_95"), "pg_catalog.float8", f"Lower end of the {self.interval} for the noise{of}"),
+            (self.named("upper_95"), "pg_catalog.float8", f"Upper end of the {self.interval} for the noise{of}"),
+        ]
 
 
 @dataclass(frozen=True)
@@ -31,16 +78,9 @@ class ReleaseTable:
     """Names and columns of a release table: one row per window and group key, each window complete, never updated."""
 
     name: str
-    measure: Measure
+    figures: tuple[FigureColumns, ...]
     groups: tuple[GroupColumn, ...]
     description: str
-    whole_numbers: bool = True
-    band: str = "pointwise"
-
-    @property
-    def value_type(self) -> str:
-        """The type of the noisy values: whole numbers plus whole noise stay whole, weighted sums of encoder rows do not."""
-        return "pg_catalog.int8" if self.whole_numbers else "pg_catalog.float8"
 
     @property
     def table(self) -> str:
@@ -59,23 +99,10 @@ class ReleaseTable:
             ("window_end", "pg_catalog.timestamptz", "End of the window, inclusive"),
             ("window_start", "pg_catalog.timestamptz", "Start of the window, exclusive; of a state: when the table's history begins"),
             *groups,
-            (self.value, self.value_type, MEANINGS[self.measure] + "; may be negative"),
-            ("std_error", "pg_catalog.float8", "Standard error of the noise"),
-            ("lower_95", "pg_catalog.float8", f"Lower end of the {self.interval} for the noise"),
-            ("upper_95", "pg_catalog.float8", f"Upper end of the {self.interval} for the noise"),
+            *(column for figure in self.figures for column in figure.columns()),
             ("release_no", "pg_catalog.int8", "Number of the period, from 1"),
             ("status", "pg_catalog.text", "ok, or capture_gap: schema changes kept mutations of this window from being captured"),
         ]
-
-    @property
-    def interval(self) -> str:
-        """What the bounds are."""
-        return "95% interval" if self.band == "pointwise" else "simultaneous 95% band, over all windows and groups of a horizon,"
-
-    @property
-    def value(self) -> str:
-        """The quoted column of the noisy values: named for the measure, one of which (left) is a keyword."""
-        return quote_ident(self.measure.value)
 
     @property
     def group_list(self) -> str:
@@ -83,9 +110,9 @@ class ReleaseTable:
         return "".join(f"{quote_ident(one.label)}, " for one in self.groups)
 
 
-def labels(columns: Sequence[str], measure: Measure) -> list[str]:
+def labels(columns: Sequence[str], figures: Sequence[str]) -> list[str]:
     """Return the names of group columns in the release table: their own, or group_<name> where that name is taken already."""
-    taken = {"window_end", "window_start", measure.value, "std_error", "lower_95", "upper_95", "release_no", "status"}
+    taken = {*RESERVED, *columns_of_labels(figures)}
     given: list[str] = []
     for column in columns:
         name = column
@@ -105,33 +132,38 @@ def _creation(made: ReleaseTable) -> Iterator[str]:
     columns = made.columns()
     defined = ", ".join(f"{name} {kind} NOT NULL" for name, kind, _ in columns)
     keys = "".join(f", {quote_ident(one.label)}" for one in made.groups)
-    rounded = {made.value: "rounded", "lower_95": "rounded down", "upper_95": "rounded up"}
+    groups = {quote_ident(one.label) for one in made.groups}
+    rounded = {name: said for figure in made.figures for name, _, said in _shown(figure)}
     yield f"CREATE TABLE {made.table} ({defined}, PRIMARY KEY (window_end{keys}))"
     yield f"CREATE VIEW {made.view} AS {_rounded(made)}"
     yield f"COMMENT ON TABLE {made.table} IS {quote_literal(made.description)}"
-    yield f"COMMENT ON VIEW {made.view} IS {quote_literal('Rounded figures of ' + made.name + _clipped(made.measure))}"
+    yield f"COMMENT ON VIEW {made.view} IS {quote_literal('Rounded figures of ' + made.name + _clipped(made.figures))}"
     for name, _, comment in columns:
         yield f"COMMENT ON COLUMN {made.table}.{name} IS {quote_literal(comment)}"
-        if name != "std_error":
-            said = f"{comment}; {rounded[name]}" if name in rounded else comment
+        if not name.strip('"').endswith("std_error") or name in groups:
+            said = f"{comment}; {rounded[name]}" if rounded.get(name) else comment
             yield f"COMMENT ON COLUMN {made.view}.{name} IS {quote_literal(said)}"
     yield f"GRANT SELECT ({', '.join(name for name, _, _ in columns)}) ON {made.table} TO {READERS}"
     yield f"GRANT SELECT ON {made.view} TO {READERS}"
 
 
-def _clipped(measure: Measure) -> str:
-    return "" if measure is Measure.NET else ", negative ones shown as 0"
+def _clipped(figures: Sequence[FigureColumns]) -> str:
+    return ", negative ones shown as 0" if any(figure.clipped for figure in figures) else ""
 
 
 def _rounded(made: ReleaseTable) -> str:
-    figures = ((made.value, "round", "int8"), ("lower_95", "floor", "int8"), ("upper_95", "ceil", "int8"))
-    shown = [f"{_shown(made.measure, f'pg_catalog.{function}(r.{name})')}::pg_catalog.{kind} AS {name}" for name, function, kind in figures]
+    shown = [f"{expression} AS {name}" for figure in made.figures for name, expression, _ in _shown(figure)]
     keys = "".join(f"r.{quote_ident(one.label)}, " for one in made.groups)
     return f"SELECT r.window_end, r.window_start, {keys}{', '.join(shown)}, r.release_no, r.status FROM {made.table} AS r"
 
 
-def _shown(measure: Measure, expression: str) -> str:
-    return expression if measure is Measure.NET else f"GREATEST({expression}, 0)"
+def _shown(figure: FigureColumns) -> Iterator[tuple[str, str, str]]:
+    """Yield (quoted name, expression, how it is rounded) of a figure's columns in the view."""
+    names = figure.value, figure.named("lower_95"), figure.named("upper_95")
+    for name, function, said in zip(names, ("round", "floor", "ceil"), ("rounded", "rounded down", "rounded up"), strict=True):
+        expression = f"pg_catalog.{function}(r.{name})" if figure.rounds else f"r.{name}"
+        clipped = f"GREATEST({expression}, 0)" if figure.clipped else expression
+        yield name, f"{clipped}::pg_catalog.{'int8' if figure.rounds else 'float8'}", said if figure.rounds else ""
 
 
 def drop(session: Session, name: str, *, reports: bool = False) -> bool:
@@ -161,44 +193,64 @@ def drop(session: Session, name: str, *, reports: bool = False) -> bool:
 def rows_sql(made: ReleaseTable) -> str:
     """Return the statement that adds the rows of several periods at once.
 
-    Parameters: release, table number, period numbers, first and last tick of their windows (NULL: from the beginning), values (cells of the
-    first period, then of the second, ...), number of cells, standard errors, half widths.
+    Parameters: release, table number, period numbers, first and last tick of their windows (NULL: from the beginning), number of cells;
+    then for each figure its values (cells of the first period, then of the second, ...) and, by period, standard errors and half widths;
+    or, of a figure that is not linear, standard errors, lower and upper ends in the order of the values.
     """
     keys = "".join(f"k.g{place}, " for place in range(1, len(made.groups) + 1))
+    by_period, by_cell, named, shown = _figure_arrays(made.figures)
+    periods = ", ".join(f"${place}::double precision[]" for _, place in by_period)
+    periods_named = "".join(f", {name}" for name, _ in by_period)
     return (
-        f"INSERT INTO {made.table} (window_end, window_start, {made.group_list}{made.value}, "
-        "std_error, lower_95, upper_95, release_no, status) "
-        f"SELECT w.window_end, w.window_start, {keys}v.value, "
-        "w.std_error, v.value - w.half_width, v.value + w.half_width, w.period, w.status "
+        f"INSERT INTO {made.table} (window_end, window_start, {made.group_list}{', '.join(named)}, release_no, status) "
+        f"SELECT w.window_end, w.window_start, {keys}{', '.join(shown)}, w.period, w.status "
         "FROM (SELECT p.*, dbext_private.table_tick_end($2::integer, p.last) AS window_end, "
         "dbext_private.table_tick_end($2::integer, coalesce(p.first, t.first_tick - 1)) AS window_start, "
         "CASE WHEN EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = $2::integer AND e.from_tick <= p.last "
         "AND (e.through_tick IS NULL OR e.through_tick > coalesce(p.first, p.last - 1))) THEN 'capture_gap' ELSE 'ok' END AS status "
-        "FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $8::double precision[], $9::double precision[]) WITH ORDINALITY "
-        "AS p(period, first, last, std_error, half_width, place), dbext_private.tracked_table AS t WHERE t.table_id = $2::integer "
-        "OFFSET 0) AS w "  # fences the dates in: worked out once a period, not once a cell
+        f"FROM unnest($3::bigint[], $4::bigint[], $5::bigint[]{', ' if periods else ''}{periods}) WITH ORDINALITY "
+        f"AS p(period, first, last{periods_named}, place), dbext_private.tracked_table AS t "
+        "WHERE t.table_id = $2::integer OFFSET 0) AS w "  # fences the dates in: worked out once a period, not once a cell
         f"CROSS JOIN ({keys_sql(made.groups)}) AS k "
-        f"JOIN unnest($6::{made.value_type}[]) WITH ORDINALITY AS v(value, n) ON v.n = (w.place - 1) * $7::bigint + k.cell "
+        f"JOIN unnest({', '.join(f'${place}::{kind}[]' for _, kind, place in by_cell)}) WITH ORDINALITY "
+        f"AS v({', '.join(name for name, _, _ in by_cell)}, n) ON v.n = (w.place - 1) * $6::bigint + k.cell "
         "ORDER BY v.n"
     )
 
 
-def transcript_sql(made: ReleaseTable) -> str:
-    """Return the query for what was published, one row a period.
+def _figure_arrays(figures: Sequence[FigureColumns]) -> tuple[list, list, list[str], list[str]]:
+    """Return the arrays by period (name, parameter) and by cell (name, type, parameter), the columns and what each is filled with."""
+    by_period, by_cell, named, shown, place = [], [], [], [], 7
+    for number, figure in enumerate(figures):
+        value, error, width, lower, upper = (f"{name}_{number}" for name in ("value", "error", "width", "lower", "upper"))
+        by_cell.append((value, figure.value_type, place))
+        named += [figure.value, figure.named("std_error"), figure.named("lower_95"), figure.named("upper_95")]
+        if figure.linear:
+            by_period += [(error, place + 1), (width, place + 2)]
+            shown += [f"v.{value}", f"w.{error}", f"v.{value} - w.{width}", f"v.{value} + w.{width}"]
+        else:
+            by_cell += [(name, "pg_catalog.float8", place + n) for n, name in enumerate((error, lower, upper), 1)]
+            shown += [f"v.{value}", f"v.{error}", f"v.{lower}", f"v.{upper}"]
+        place += 3 if figure.linear else 4
+    return by_period, by_cell, named, shown
 
-    Its values in order of cell, the number of rows and of known keys, the ticks of its window, and the extremes of all that must be equal.
-    Parameters: release, table number.
+
+def transcript_sql(made: ReleaseTable, figure: FigureColumns) -> str:
+    """Return the query for what was published of a figure, one row a period.
+
+    Its values in order of cell, the number of rows and of known keys, the ticks of its window, and the extremes of all that must be equal,
+    or, where they differ from cell to cell, its errors and bounds in order of cell. Parameters: release, table number.
     """
     equal = (f"k.g{place} {one.column.operators['=']} r.{quote_ident(one.label)}{one.collate}" for place, one in enumerate(made.groups, 1))
     joined = " AND ".join(equal) or "true"
-    extremes = {
-        "std_error": "r.std_error",
-        "below": f"r.{made.value} - r.lower_95",
-        "above": f"r.upper_95 - r.{made.value}",
-    }
+    error, lower, upper = (f"r.{figure.named(suffix)}" for suffix in ("std_error", "lower_95", "upper_95"))
+    extremes = {"std_error": error, "below": f"r.{figure.value} - {lower}", "above": f"{upper} - r.{figure.value}"}
     shown = ", ".join(f"min({text})::float8 AS least_{name}, max({text})::float8 AS most_{name}" for name, text in extremes.items())
+    if not figure.linear:
+        listed = {"errors": error, "lowers": lower, "uppers": upper}
+        shown = ", ".join(f"string_agg({text}::text, ',' ORDER BY k.cell) AS {name}" for name, text in listed.items())
     return (
-        f"SELECT r.release_no AS period, string_agg(r.{made.value}::text, ',' ORDER BY k.cell) AS values, count(*) AS rows, "
+        f"SELECT r.release_no AS period, string_agg(r.{figure.value}::text, ',' ORDER BY k.cell) AS values, count(*) AS rows, "
         f"count(DISTINCT k.cell) AS cells, {shown}, count(DISTINCT (r.window_end, r.window_start)) AS windows, "
         "dbext_private.table_tick_of($2::integer, min(r.window_end)) AS last, "
         "dbext_private.table_tick_of($2::integer, min(r.window_start)) AS first "

@@ -76,7 +76,7 @@ def rows_sql(made: ReleaseTable) -> str:
     keys = "".join(f"k.g{place}, " for place in range(1, len(made.groups) + 1))
     floats = "double precision[]"
     return (
-        f"INSERT INTO {made.table} (window_end, window_start, {made.group_list}{made.value}, "
+        f"INSERT INTO {made.table} (window_end, window_start, {made.group_list}{made.figures[0].value}, "
         "std_error, lower_95, upper_95, release_no, status) "
         f"SELECT w.window_end, w.window_start, {keys}v.value, v.std_error, "
         "v.value - v.half_width, v.value + v.half_width, w.period, w.status "

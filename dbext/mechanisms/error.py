@@ -24,7 +24,7 @@ _SMALLEST_TAIL = 1e-6
 _LONGEST_SUM = 20_000
 _SMALLEST_TERM = 1e-17
 #: From this sigma^2 on, a discrete Gaussian is a rounded continuous one but for a probability of 1 / (16 sigma^2).
-_FINE = 2**20
+FINE = 2**20
 
 #: Independent noises with their coefficients, whose sum is an answer's error.
 Draws = Sequence[tuple[Noise, float]]
@@ -77,7 +77,7 @@ def _gaussian_half_width(terms: Sequence[tuple[DiscreteGaussian, float, int]], t
     """
     deviation = math.sqrt(math.fsum(float(noise.sigma_squared) * c * c * n for noise, c, n in terms))
     apart = sum(n / (16 * float(noise.sigma_squared)) for noise, _, n in terms)
-    if all(noise.sigma_squared >= _FINE for noise, _, _ in terms) and apart <= tail / 100:
+    if all(noise.sigma_squared >= FINE for noise, _, _ in terms) and apart <= tail / 100:
         return -NormalDist().inv_cdf((tail - apart) / 2) * deviation + math.fsum(c * n for _, c, n in terms) / 2
     if tail < TAIL:
         return math.sqrt(2 * math.log(2 / tail)) * deviation

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dbext.errors import BadArgument
+from dbext.mechanisms.disjoint import DisjointSums
 from dbext.mechanisms.encoded import Row
 from dbext.mechanisms.protocol import Node, check_period
 from dbext.mechanisms.sliding_root import BAND, BITS, best_error, stationary_profile
@@ -80,9 +81,10 @@ class SharedWindows:
         """Periods of the longest window."""
         return max(self.windows)
 
-    def window(self, period: int, steps: int) -> Filter:
-        """Return the last `steps` periods."""
+    def window(self, period: int, steps: int | None = None) -> Filter:
+        """Return the last `steps` periods; those of the longest window if none are named."""
         check_period(period, self.count)
+        steps = steps or self.longest
         return self.grid.end(period - steps) - self.age, self.grid.end(period) - self.age
 
     def leaves(self, period: int) -> tuple[Node, ...]:
@@ -99,9 +101,10 @@ class SharedWindows:
             for leaf in self.leaves(period)
         )
 
-    def answer(self, period: int, steps: int) -> tuple[tuple[int, float], ...]:
-        """Return the weights of all rows so far in the answer about the last `steps` periods."""
+    def answer(self, period: int, steps: int | None = None) -> tuple[tuple[int, float], ...]:
+        """Return the weights of all rows so far in the answer about the last `steps` periods; of the longest window if none are named."""
         check_period(period, self.count)
+        steps = steps or self.longest
         position = period + self.longest - 2
         weights = self.answer_series(steps, position + 1)[::-1]
         return tuple(zip(range(period - position, period + 1), weights.tolist(), strict=True))
@@ -124,6 +127,31 @@ class SharedWindows:
         """Return the tagged form that `mechanism_from_json` reads."""
         whole = {"windows": list(self.windows), "coefficients": list(self.coefficients)}
         return {"kind": self.name, "grid": self.grid.to_json(), **whole, "age": self.age, "count": self.count}
+
+
+@dataclass(frozen=True)
+class AnyWindow:
+    """A mechanism that answers for windows of several lengths, turned to one of them: shared windows, or sums of disjoint periods."""
+
+    shared: SharedWindows | DisjointSums
+    steps: int
+
+    @property
+    def horizon(self) -> int | None:
+        """Number of periods; None is endless."""
+        return self.shared.horizon
+
+    def window(self, period: int) -> Filter:
+        """Return the last `steps` periods."""
+        check_period(period, self.horizon)
+        grid, age = self.shared.grid, self.shared.age
+        return grid.end(period - self.steps) - age, grid.end(period) - age
+
+    def answer(self, period: int) -> tuple[tuple[int, float], ...]:
+        """Return (row or node number, weight) pairs that sum to the last `steps` periods."""
+        if isinstance(self.shared, SharedWindows):
+            return self.shared.answer(period, self.steps)
+        return self.shared.answer(period)[-self.steps :]
 
 
 def _kernel(np, steps: int, angles: np.ndarray) -> np.ndarray:  # noqa: ANN001 the module, imported late

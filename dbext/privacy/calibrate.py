@@ -12,7 +12,7 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import COUNT, Measure, Values
-from dbext.privacy.noise import DiscreteGaussian, Noise, scaled
+from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise, scaled
 from dbext.privacy.pattern import Pattern
 from dbext.privacy.pico import ceil_divide
 
@@ -62,6 +62,24 @@ def noise_for(
         return kind(_search(loss, target_picos, math.sqrt(at_one / target_picos)))
     # Every cost is proportional to 1 / parameter: the loss at 1 says what is needed, up to the rounding of costs.
     return kind(_first_within(loss, Fraction(at_one, target_picos), target_picos))
+
+
+def stretched(noise: Noise, factor: Fraction) -> Noise:
+    """Return noise whose parameter (scale, or sigma squared) is a factor times that of another, or a little more."""
+    if isinstance(noise, DiscreteLaplace):
+        return DiscreteLaplace(short_rational(noise.scale * factor))
+    return DiscreteGaussian(short_rational(noise.sigma_squared * factor))
+
+
+def factor_for(loss: Callable[[Fraction], int], target_picos: int, *, proportional: bool) -> Fraction:
+    """Return the least factor on all noise parameters at which a loss is at most `target_picos`.
+
+    `proportional`: every cost is inversely proportional to its parameter, as with Gaussian noise and in pure epsilon.
+    """
+    at_one = loss(Fraction(1))
+    if proportional:
+        return _first_within(loss, Fraction(at_one, target_picos), target_picos)
+    return _search(loss, target_picos, math.sqrt(at_one / target_picos))
 
 
 def short_rational(value: Fraction) -> Fraction:

@@ -77,8 +77,6 @@ class Sensitivity:
     l2_squared: int
 
 
-
-
 def appearance(values: Values) -> Sensitivity:
     """Return the effect of an entry that is absent at one end of a filter: its value, in one cell."""
     return Sensitivity(values.magnitude, values.magnitude**2)

@@ -19,7 +19,8 @@ class Column:
     """`position` numbers the columns key_<position>, new_<position>, ... of the image tables.
 
     `operators` maps '=' and '<' (others are optional) to schema-qualified operators of the type's own class. `literal_type` is the
-    schema-qualified type that literals are cast to, without a modifier: a cast to varchar(3) would cut the literal short.
+    schema-qualified type that literals are cast to, without a modifier: a cast to varchar(3) would cut the literal short. `not_null`
+    says that the table allows no NULL in it at the moment.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Column:
     enum_labels: tuple[str, ...] = ()
     operators: Mapping[str, str] = field(default_factory=dict, compare=False)
     literal_type: str = ""
+    not_null: bool = field(default=False, compare=False)
 
     def __post_init__(self):
         if self.base not in BASES:

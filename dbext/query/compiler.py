@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from dbext.query.bind import bind, bind_column
 from dbext.query.column import Column, by_name
-from dbext.query.declaration import Declaration
+from dbext.query.declaration import Declaration, Figure
 from dbext.query.predicate import ColumnRef, Predicate
 from dbext.query.refusal import refused
 
@@ -43,7 +43,39 @@ def resolve(declaration: Declaration, columns: Sequence[Column]) -> Declaration:
         declaration,
         predicate=None if declaration.predicate is None else bind(declaration.predicate, columns),
         group_by=tuple(_bind_group(column, names) for column in declaration.group_by),
+        figures=tuple(_bind_figure(figure, columns) for figure in declaration.figures),
     )
+
+
+def _bind_figure(figure: Figure, columns: Sequence[Column]) -> Figure:
+    """The figure with its column and predicate bound; the entries of count(DISTINCT unit) are simply all that count."""
+    names = by_name(columns)
+    predicate = None if figure.predicate is None else bind(figure.predicate, columns)
+    if figure.distinct:
+        _require_unit([bind_column(one, names) for one in figure.distinct], columns, figure.offset)
+        return replace(figure, predicate=predicate, distinct=())
+    if figure.column is None:
+        return replace(figure, predicate=predicate)
+    bound = bind_column(figure.column, names)
+    if figure.function != "count" and bound.column.base not in ("integer", "numeric", "float"):
+        raise refused(
+            f"{figure.shown}() needs a column of numbers, and {bound.name} is of type {bound.column.type_name}",
+            bound.offset,
+            "Count entries instead: count(*) FILTER (WHERE condition).",
+        )
+    return replace(figure, column=bound, predicate=predicate)
+
+
+def _require_unit(listed: Sequence[ColumnRef], columns: Sequence[Column], offset: int | None) -> None:
+    """Distinct entries can be counted; distinct values of any other column cannot."""
+    if {one.column.position for one in listed} != {one.position for one in columns if one.is_unit}:
+        unit = ", ".join(one.name for one in columns if one.is_unit)
+        raise refused(
+            "the number of distinct values cannot be released: one entry decides whether a value occurs, as often as others with that "
+            "value come and go",
+            offset,
+            f"Count entries with count(DISTINCT {unit}), or group by the column, with its values as public keys.",
+        )
 
 
 def _bind_group(reference: ColumnRef, names: Mapping[str, Column]) -> ColumnRef:

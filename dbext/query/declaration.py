@@ -57,8 +57,30 @@ class TimeRange:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """One figure of the list after SELECT: `function(column) FILTER (WHERE predicate AND <range>) AS label`.
+
+    Without a column every entry counts. A `range` of None is that of the declaration. `distinct` are the columns of count(DISTINCT ...),
+    until they are seen to be the privacy unit.
+    """
+
+    function: str = "count"
+    column: ColumnRef | None = None
+    predicate: Predicate | None = None
+    range: TimeRange | None = None
+    label: str | None = None
+    distinct: tuple[ColumnRef, ...] = ()
+    offset: int | None = field(default=None, compare=False)
+
+    @property
+    def shown(self) -> str:
+        """The function as it is commonly called."""
+        return self.function.replace("var_", "variance_").split("_")[0]
+
+
+@dataclass(frozen=True)
 class Declaration:
-    """`SELECT group_by, count(*) FROM table WHERE predicate AND <range> GROUP BY group_by`.
+    """`SELECT group_by, figures FROM table WHERE predicate AND <range> GROUP BY group_by`.
 
     `mentions_dp_time` says whether the text names the time of mutations; `notes` how it was read where SQL leaves room.
     """
@@ -70,6 +92,13 @@ class Declaration:
     range: TimeRange = TimeRange()
     mentions_dp_time: bool = False
     notes: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = (Figure(),)
+
+    @property
+    def is_count(self) -> bool:
+        """Whether the one figure is count(*), without a condition or a window of its own."""
+        first = self.figures[0]
+        return len(self.figures) == 1 and (first.function, first.column, first.predicate, first.range) == ("count", None, None, None)
 
     @property
     def grouped(self) -> bool:
@@ -96,6 +125,7 @@ class Declaration:
             "upper": _bound_to_json(self.range.upper),
             "every": self.range.every and self.range.every.to_json(),
             "mentions_dp_time": self.mentions_dp_time,
+            "figures": [_figure_to_json(figure) for figure in self.figures],
         }
 
 
@@ -109,6 +139,29 @@ def declaration_from_json(data: dict, columns: Sequence[Column], text: str = "")
         group_by=tuple(from_json(column, columns) for column in data["group_by"]),
         range=TimeRange(_bound_from_json(data["lower"]), _bound_from_json(data["upper"]), every),
         mentions_dp_time=data["mentions_dp_time"],
+        figures=tuple(_figure_from_json(figure, columns) for figure in data["figures"]),
+    )
+
+
+def _figure_to_json(figure: Figure) -> dict:
+    window = figure.range
+    return {
+        "function": figure.function,
+        "column": None if figure.column is None else to_json(figure.column),
+        "predicate": None if figure.predicate is None else to_json(figure.predicate),
+        "range": None if window is None else [_bound_to_json(window.lower), _bound_to_json(window.upper)],
+        "label": figure.label,
+    }
+
+
+def _figure_from_json(data: dict, columns: Sequence[Column]) -> Figure:
+    window = data["range"]
+    return Figure(
+        data["function"],
+        None if data["column"] is None else from_json(data["column"], columns),
+        None if data["predicate"] is None else from_json(data["predicate"], columns),
+        None if window is None else TimeRange(*(_bound_from_json(bound) for bound in window)),
+        data["label"],
     )
 
 

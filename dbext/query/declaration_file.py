@@ -35,6 +35,8 @@ def read_declaration(text: str) -> DeclarationFile:
     settings, sql = _split(text)
     tick = tick_from_span(parse_span(settings.get("tick", "1 day"), "tick"))
     declaration = _placed(compile_declaration(sql), tick)
+    if not declaration.is_count:
+        raise BadArgument("a declaration file counts with count(*) alone", hint="Put conditions and the window into WHERE.")
     bounds = [bound.tick for bound in (declaration.range.lower, declaration.range.upper) if getattr(bound, "tick", None) is not None]
     request = Request(
         start_tick=min(bounds, default=0),

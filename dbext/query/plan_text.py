@@ -10,6 +10,7 @@ from dbext.mechanisms.epochs import Epochs
 from dbext.mechanisms.hierarchical import HierarchicalSums
 from dbext.mechanisms.levelled import LevelledSums
 from dbext.mechanisms.protocol import Mechanism
+from dbext.mechanisms.shared_windows import SharedWindows
 from dbext.mechanisms.signed_tree import SignedTree
 from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.privacy.constraint import EntryType
@@ -18,6 +19,8 @@ from dbext.privacy.noise import DiscreteLaplace, Noise
 from dbext.privacy.pico import to_decimal
 from dbext.query.calendar import Span, Tick
 from dbext.query.plan import Plan
+from dbext.query.publication import Publication
+from dbext.query.text import text
 
 
 def plan_text(plan: Plan, tick: Tick, types: Sequence[EntryType] = ()) -> str:
@@ -36,6 +39,31 @@ def plan_text(plan: Plan, tick: Tick, types: Sequence[EntryType] = ()) -> str:
         *(("note", note) for note in plan.notes),
     ]
     return "\n".join(f"{name}: {value}" for name, value in lines)
+
+
+def publication_text(publication: Publication, tick: Tick, types: Sequence[EntryType] = ()) -> str:
+    """The text of the one plan of a count; of anything else the figures, and a block for each stream. Errors are in units of the grid."""
+    if len(publication.streams) == 1 and publication.streams[0].term is None and not publication.streams[0].windows:
+        return plan_text(publication.main, tick, types)
+    names = {entry_type.number: entry_type.name for entry_type in types}
+    losses = ", ".join(f"{names[number]} {_loss(publication.main, picos)}" for number, picos in sorted(publication.lifetime.items()))
+    lines = [
+        "figures: " + ", ".join(f"{one.label} = {one.function} of {' and '.join(map(str, one.sources))}" for one in publication.formulas),
+        *(f"statistic {place}: {_statistic(publication, place)}" for place in range(len(publication.readings))),
+        f"loss together: {losses}",
+    ]
+    for number, stream in enumerate(publication.streams):
+        values = stream.plan.values
+        lines.append(f"--- stream {number}: {stream.share:.3f} of the budget, an entry adds {values.low} to {values.high}")
+        lines.append(plan_text(stream.plan, tick, types))
+    return "\n".join(lines)
+
+
+def _statistic(publication: Publication, place: int) -> str:
+    reading, statistic = publication.readings[place], publication.statistic(place)
+    window = "" if reading.window is None else f" over {reading.window} period{'' if reading.window == 1 else 's'}"
+    condition = "" if statistic.predicate is None else f" where {text(statistic.predicate)}"
+    return f"{statistic.name}{condition}{window}, stream {reading.stream}"
 
 
 def noise_text(noise: Noise) -> str:
@@ -82,8 +110,9 @@ def _mechanism(mechanism: Mechanism | EncodedMechanism) -> str:
     if isinstance(mechanism, LevelledSums):
         widths = ", ".join(f"{float(factor):g}" for factor in mechanism.factors)
         return f"{mechanism.name} of {len(mechanism.levels)} levels, noise {widths} times as wide{_baseline(mechanism)}"
-    if isinstance(mechanism, SlidingRoot):
-        return f"{mechanism.name} of {mechanism.steps} periods"
+    if isinstance(mechanism, (SlidingRoot, SharedWindows)):
+        windows = mechanism.windows if isinstance(mechanism, SharedWindows) else [mechanism.steps]
+        return f"{mechanism.name} of {', '.join(map(str, windows))} periods"
     return mechanism.name + _baseline(mechanism)
 
 

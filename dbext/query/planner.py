@@ -148,9 +148,9 @@ def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delt
     if request.epsilon is not None:
         exact_epsilon(request.epsilon)
     _refuse_unbounded(shape, types)
-    calibrate = _for_epsilon if request.max_error is None else _for_error
+    calibrate = for_epsilon if request.max_error is None else _for_error
     plans = (
-        calibrate(_blank(shape, mechanism, grouped=grouped, pure=delta == 0), kind, request, types, delta)
+        calibrate(blank_plan(shape, mechanism, grouped=grouped, pure=delta == 0), kind, request, types, delta)
         for mechanism, kinds in (levelled(shape, types, pure=delta == 0) if shape.levels else options(shape, types, pure=delta == 0))
         for kind in kinds
     )
@@ -162,13 +162,13 @@ def _continuing(found: Plan) -> Plan:
     return replace(found, mechanism=continuing(found.mechanism))
 
 
-def _blank(shape: Shape, mechanism: Mechanism, *, grouped: bool, pure: bool) -> Plan:
+def blank_plan(shape: Shape, mechanism: Mechanism, *, grouped: bool, pure: bool) -> Plan:
     """A plan without noise yet."""
     fixed = (shape.kind, shape.measure, grouped, mechanism, None, (), pure, Fraction(0), {}, shape.grid, shape.notes)
     return Plan(*fixed, values=shape.values, band=shape.band)
 
 
-def _for_epsilon(blank: Plan, kind: type[Noise], request: Request, types: Sequence[EntryType], delta: Decimal) -> Plan:
+def for_epsilon(blank: Plan, kind: type[Noise], request: Request, types: Sequence[EntryType], delta: Decimal) -> Plan:
     """The least noise whose exact lifetime loss stays within the epsilon asked for; recomputed here, so that a mistake cannot pass."""
     target = budget_picos(request.epsilon, delta)
     if target < 1:

@@ -9,7 +9,8 @@ KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "true", "false", "
 STATEMENT_KEYWORDS = KEYWORDS | {"select", "from", "where", "group by", "as", "current_timestamp"}
 
 FUNCTIONS = frozenset({"lower", "upper"})
-STATEMENT_FUNCTIONS = FUNCTIONS | {"count", "now", "tumble", "hop"}
+FIGURES = frozenset({"count", "sum", "avg", "variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"})
+STATEMENT_FUNCTIONS = FUNCTIONS | FIGURES | {"now", "tumble", "hop"}
 
 _ONE_TABLE = ("only one table can be counted: no joins", "Count one tracked table; bring the columns you need into it.")
 _ONE_SELECT = ("only one plain SELECT can be released", "Declare each statistic as a release of its own.")
@@ -29,7 +30,8 @@ _ANY = ("ANY, ALL, SOME and ARRAY are not allowed", "Write IN ('a', 'b').")
 _NULLTEST = ("this form of a null test is not allowed", "Write IS NULL or IS NOT NULL.")
 _LIKE = ("only LIKE and NOT LIKE match patterns here", "For matching without case write lower(column) LIKE 'pattern'.")
 _QUOTE = ("a reserved word stands where a name is expected", "Put the name in double quotes if it is the name of a column.")
-_ALL_ROWS = ("every row counts: no FILTER, DISTINCT or sampling", "Put conditions in WHERE.")
+_ALL_ROWS = ("every row counts: no sampling", "Put conditions in WHERE.")
+_FILTER = ("FILTER stands after a figure", "Write count(*) FILTER (WHERE condition).")
 
 REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(["join", "cross", "natural", "inner", "left", "right", "full", "outer", "lateral", "on", "using"], _ONE_TABLE),
@@ -44,7 +46,7 @@ REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(["isnull", "notnull"], _NULLTEST),
     **dict.fromkeys(["ilike", "similar"], _LIKE),
     **dict.fromkeys(["tablesample"], _ALL_ROWS),
-    "distinct": ("DISTINCT is not allowed", "Only count(*) can be released; for comparing, use = or <> and IS NULL."),
+    "distinct": ("DISTINCT is not allowed here", "Write count(DISTINCT unit) to count entries; for comparing, use = or <> and IS NULL."),
     "group": ("GROUP is not followed by BY", "Write GROUP BY and the columns."),
     "only": ("ONLY is not allowed", "Name the tracked table alone."),
     "having": ("HAVING is not allowed", "Every group is published, zeros included: filter the release table when you read it."),
@@ -64,16 +66,41 @@ REASONS.update(dict.fromkeys(_RESERVED.split(), _QUOTE))
 
 # Words that are no reserved words, yet can only be an operator when they follow a complete value.
 TRAILING: dict[str, tuple[str, str]] = {
-    "filter": _ALL_ROWS,
-    "over": ("window functions are not allowed", "Count with count(*) and GROUP BY."),
+    "filter": _FILTER,
+    "over": ("window functions are not allowed", "Write count(*), sum(column) and GROUP BY."),
     "at": ("AT TIME ZONE is not allowed", "Days are those of the tracked table's time zone."),
     "escape": ("ESCAPE is not allowed", "The escape character of a pattern is the backslash."),
-    "within": ("ordered-set aggregates are not allowed", "Only count(*) can be released."),
+    "within": ("ordered-set aggregates are not allowed", "Count over bins: count(*) FILTER (WHERE age < 20) AS under_20, and so on."),
+}
+
+_EXTREMES = (
+    "cannot be released: one entry alone decides it, so that its noise would have to be as wide as the column",
+    "Count beyond limits of your own: count(*) FILTER (WHERE age >= 90) AS over_90.",
+)
+_QUANTILES = (
+    "cannot be released as such: one entry can move it from any value to any other",
+    "Count over bins: count(*) FILTER (WHERE age < 20) AS under_20, and so on; the noisy counts say between which limits it lies.",
+)
+_COLLECTED = ("cannot be released: it shows the values of single entries", "Group by a column with public keys and count.")
+_PAIRED = ("is not available", "Release sum, avg and variance of each column; products need a column that holds them.")
+#: Aggregates people try, with why not and what to write instead.
+AGGREGATES: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(["min", "max", "first_value", "last_value", "range_agg"], _EXTREMES),
+    **dict.fromkeys(["median", "percentile_cont", "percentile_disc", "mode", "quantile", "approx_percentile"], _QUANTILES),
+    **dict.fromkeys(["array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "any_value"], _COLLECTED),
+    **dict.fromkeys(["corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2"], _PAIRED),
+    **dict.fromkeys(
+        ["bool_and", "bool_or", "every"],
+        ("cannot be released: one entry alone decides it", "Count those that satisfy the condition: count(*) FILTER (WHERE condition)."),
+    ),
+    "approx_count_distinct": (
+        "cannot be released: one entry decides whether a value occurs, as often as others with that value come and go",
+        "Group by the column, with its values as public keys, and count.",
+    ),
 }
 
 # Functions people try, with what to write instead.
 FUNCTION_HINTS: dict[str, str] = {
-    **dict.fromkeys(["sum", "avg", "min", "max", "array_agg", "string_agg"], "Only count(*) can be released."),
     **dict.fromkeys(["coalesce", "nullif", "ifnull"], "Write IS NULL together with AND and OR."),
     **dict.fromkeys(["length", "char_length"], "Write LIKE with underscores, such as LIKE '___%'."),
     **dict.fromkeys(

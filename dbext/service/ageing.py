@@ -23,7 +23,7 @@ from dbext.query.local_plan import local_plan_from_json
 from dbext.query.plan import plan_from_json
 
 MAX_STATES, MAX_TICKS, MAX_GRID = 50, 2_000, 1_000
-NOT_PURE = "age-dependent loss is proven for pure loss only, and this release has Gaussian noise"
+NOT_PURE = "age-dependent loss is proven for one count of pure loss only"
 NO_MODEL = "no model is stated for some entry types, so that nothing ages for them"
 
 
@@ -110,9 +110,13 @@ def _finite(value: float) -> float | None:
 
 
 def _aged(session: Session, release: Release, table: TrackedTable) -> AgedRelease | None:
+    """Return the outputs of a release; None where nothing is proven: only a count comes as one number that an entry moves one way."""
     types = catalog.accounted_types(session, table)
     if release.content.get("model") == "local":
         return aged_reports(local_plan_from_json(release.content["plan"]), types)
+    streams = release.content["publication"]["streams"]
+    if len(streams) != 1 or any(stream["term"] is not None or stream["windows"] for stream in streams):
+        return None
     return aged_release(plan_from_json(release.content["plan"]), types)
 
 

@@ -13,6 +13,7 @@ from dbext.service.audit_finding import CLAIM, FAILED, PASSED, WARNING, Finding,
 from dbext.service.audit_ledger import shown_delta
 from dbext.service.audit_transcript import Audited
 from dbext.service.budget import LARGE_DELTA, table_loss
+from dbext.service.figures import half_widths
 
 
 def table_findings(session: Session, table: TrackedTable, *, charged: bool) -> Iterator[Finding]:
@@ -91,7 +92,7 @@ def tolerance_findings(audited: Sequence[Audited], tolerances: Sequence[str | No
         if tolerance is None or one.release.state == "dropped":
             continue
         periods = one.answered or range(1, 2)
-        widest = max(one.due.plan.half_width(period, one.due.cells) for period in periods)
+        widest = max((width for period in periods for width in half_widths(one.due.publication, period, one.due.cells)), default=0.0)
         verdict = PASSED if widest <= float(tolerance) else FAILED
         detail = f"the 95% interval reaches {widest:.6g} to either side; decisions bear {tolerance}"
         yield Finding(CLAIM, "decision tolerance", one.release.name, verdict, detail, widest, float(tolerance))

@@ -39,14 +39,15 @@ _ROUNDING = 1e-9
 def release_findings(session: Session, one: Audited) -> Finding:
     """Trace what a release drew to its charges."""
     rows = audit.ledger_of_release(session, one.release.release_id)
-    plan, last = one.due.plan, one.release.next_period - 1
+    publication, last = one.due.publication, one.release.next_period - 1
     wrong = [] if _as_planned(session, one, rows["reserve"]) else ["its lifetime is not reserved once, as planned"]
     charged = rows["publish"][-1] if rows["publish"] else []
     if last:
-        whole = epochs.spent(plan, rows["reserve"], last)
+        whole = epochs.spent(publication, rows["reserve"], last)
         wrong += [] if charged == whole else ["the last charge is not for all that was drawn"]
-        wrong += _uncovered(plan, last, charged)
-    uncharged = audit.node_facts(session, one.release.release_id).uncharged
+        for place, stream in enumerate(one.streams):
+            wrong += _uncovered(stream.plan, last, publication.of_stream(charged, place))
+    uncharged = sum(audit.node_facts(session, stream.noising.source).uncharged for stream in one.streams)
     wrong += [f"{uncharged} nodes have no charge in the transaction that drew them"] if uncharged else []
     if one.release.state == "dropped" and rows["return"] != [charged]:
         wrong.append("after the drop, not exactly what had been published stays charged")
@@ -56,7 +57,7 @@ def release_findings(session: Session, one: Audited) -> Finding:
 
 def _as_planned(session: Session, one: Audited, reserved: Sequence[Sequence[Charge]]) -> bool:
     """Whether what was reserved, an epoch at a time, is for the filters and with the noise of the plan."""
-    plan = one.due.plan
+    plan = one.due.publication
     if not reserved or list(reserved[0]) != list(plan.charges) or (len(reserved) > 1 and not plan.renews):
         return False
     types = catalog.accounted_types(session, one.table)
@@ -143,7 +144,8 @@ def _against_lives(session: Session, budget: Budget, table_id: int, spent: int, 
     drawn = [one for one in audited if one.release.table_id == table_id and one.drawn]
     questions = [row for row in audit.questions(session) if row["table_id"] == table_id]
     ticks = _ticks(table.first_tick, drawn, questions)
-    noised = [_of_release(one, ticks) for one in drawn] + _of_questions(questions, ticks)
+    noised = [_of_stream(stream.plan, one.release.next_period - 1, ticks) for one in drawn for stream in one.streams]
+    noised += _of_questions(questions, ticks)
     types = catalog.accounted_types(session, table)
     worst = max((largest_loss(noised, ticks, one.constraint, pure=budget.pure) for one in types), default=0.0) if noised else 0.0
     verdict = FAILED if worst * PICOS > spent * (1 + _ROUNDING) + 1 else PASSED
@@ -162,12 +164,10 @@ def _ticks(first: int, drawn: Sequence[Audited], questions: Sequence[dict]) -> l
 
 
 def _leaves(one: Audited) -> list[Node]:
-    return [leaf for period in one.drawn for leaf in one.due.plan.leaves(period)]
+    return [leaf for stream in one.streams for period in one.drawn for leaf in stream.plan.leaves(period)]
 
 
-def _of_release(one: Audited, ticks: Sequence[int]) -> Noised:
-    plan = one.due.plan
-    last = one.release.next_period - 1
+def _of_stream(plan: Plan, last: int, ticks: Sequence[int]) -> Noised:
     columns = _held(_ranges(plan, last), ticks) / _widths(plan, last) if plan.whole_numbers else _encoded(plan, last, ticks)
     return Noised(columns, plan.noise, plan.measure, plan.grouped, plan.values.magnitude)
 

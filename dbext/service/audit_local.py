@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dbext.database import audit, nodes, reports
 from dbext.database.catalog import TrackedTable
+from dbext.database.nodes import Source
 from dbext.database.release_table import transcript_sql
 from dbext.database.releases import Release
 from dbext.database.session import DatabaseError, Session
@@ -25,7 +26,7 @@ def findings(session: Session, release: Release, table: TrackedTable) -> Iterato
     due = due_of(release)
     drawn = [node for period in range(1, release.next_period) for node in due.plan.mechanism.nodes(period)]
     stored = reports.of_nodes(session, release.release_id, [node.number for node in drawn])
-    sums = nodes.committed(session, release.release_id, [node.number for node in drawn])
+    sums = nodes.committed(session, Source(release.release_id), [node.number for node in drawn])
     yield _complete(due, [node.number for node in drawn], stored, sums)
     remembered = [node for node in drawn if node.number in stored and _remembered(node, table)]
     if remembered:
@@ -80,7 +81,7 @@ def _published(session: Session, due: LocalDue, sums: dict[int, list[int]]) -> F
     if release.state == "dropped":
         return Finding(TRANSCRIPT, "published values", name, PASSED, "the release was dropped, and its table with it")
     try:
-        rows = session.fetch(transcript_sql(due.table), release.release_id, release.table_id)
+        rows = session.fetch(transcript_sql(due.table, due.table.figures[0]), release.release_id, release.table_id)
     except DatabaseError as fault:
         if fault.sqlstate != _MISSING_TABLE:
             raise

@@ -16,12 +16,13 @@ from dbext.database.session import DatabaseError, Session
 from dbext.errors import NotSupported
 from dbext.privacy import noise_tests
 from dbext.privacy.noise import Noise
-from dbext.query.declaration import declaration_from_json
+from dbext.query.plan import Plan
 from dbext.service.audit_finding import FAILED, PASSED, TRANSCRIPT, WARNING, Finding, judged
 from dbext.service.declare import sum_from
+from dbext.service.figures import figure_arrays
 from dbext.service.grouping import columns_from_json, groups_from_json
-from dbext.service.noising import answers, exact_nodes
-from dbext.service.publish import Due, batches, due_of
+from dbext.service.noising import Answers, Noising, exact_nodes
+from dbext.service.publish import Due, answered, batches, due_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +51,35 @@ class Audited:
         """Periods that are in the release table."""
         return range(1, self.release.next_answer)
 
+    @property
+    def streams(self) -> tuple[AuditedStream, ...]:
+        """The streams of noise behind the release."""
+        return tuple(AuditedStream(self, number) for number in range(len(self.due.noisings)))
+
+
+@dataclass(frozen=True)
+class AuditedStream:
+    """One stream of a release under audit."""
+
+    one: Audited
+    number: int
+
+    @property
+    def noising(self) -> Noising:
+        """What was noised."""
+        return self.one.due.noisings[self.number]
+
+    @property
+    def plan(self) -> Plan:
+        """With what."""
+        return self.noising.plan
+
+    @property
+    def name(self) -> str:
+        """The release, and the number of the stream if there are several."""
+        name = self.one.release.name
+        return name if len(self.one.due.noisings) == 1 else f"{name}, stream {self.number + 1}"
+
 
 def audited(release: Release, table: TrackedTable) -> Audited:
     """Return a release with everything its statements are composed of."""
@@ -59,19 +89,26 @@ def audited(release: Release, table: TrackedTable) -> Audited:
 def findings(session: Session, one: Audited) -> Iterator[Finding]:
     """Yield what a release's transcript shows."""
     yield _published(session, one)
-    yield _exact_sums(session, one)
-    stored = audit.stored_nodes(session, one.release.release_id)
-    numbers, exact = exact_nodes(session, one.due.noising, one.drawn) if one.drawn else ([], [])
-    yield _drawn_once(session, one, numbers, stored)
+    for stream in one.streams:
+        yield from _of_stream(session, stream)
+
+
+def _of_stream(session: Session, stream: AuditedStream) -> Iterator[Finding]:
+    """Yield what the nodes of one stream show."""
+    one = stream.one
+    yield _exact_sums(session, stream)
+    stored = audit.stored_nodes(session, stream.noising.source)
+    numbers, exact = exact_nodes(session, stream.noising, one.drawn) if one.drawn else ([], [])
+    yield _drawn_once(session, stream, numbers, stored)
     noises: dict[Noise, list[list[int]]] = {}
     for number, sums in zip(numbers, exact, strict=True):
         if len(stored.get(number, ())) == len(sums):
             noise = [noisy - true for noisy, true in zip(stored[number], sums, strict=True)]
-            noises.setdefault(one.due.plan.node_noise(number), []).append(noise)
+            noises.setdefault(stream.plan.node_noise(number), []).append(noise)
     for place, (law, drawn) in enumerate(noises.items(), 1):
         import numpy as np
 
-        name = one.release.name if len(noises) == 1 else f"{one.release.name}, noise {place} of {len(noises)}"
+        name = stream.name if len(noises) == 1 else f"{stream.name}, noise {place} of {len(noises)}"
         yield from _noise(name, law, np.array(drawn, dtype=float))
 
 
@@ -81,58 +118,77 @@ def _published(session: Session, one: Audited) -> Finding:
     if one.release.state == "dropped":
         return Finding(TRANSCRIPT, "published values", name, PASSED, "the release was dropped, and its table with it")
     try:
-        rows = session.fetch(transcript_sql(one.due.table), one.release.release_id, one.release.table_id)
+        found = [
+            {row["period"]: row for row in session.fetch(sql, one.release.release_id, one.release.table_id)}
+            for sql in (transcript_sql(one.due.table, figure) for figure in one.due.table.figures)
+        ]
     except DatabaseError as fault:
         if fault.sqlstate != _MISSING_TABLE:
             raise
         return Finding(TRANSCRIPT, "published values", name, FAILED, "the release table is gone, though the release was not dropped")
-    found = {row["period"]: row for row in rows}
-    wrong = [f"period {period} is in the table but was never published" for period in sorted(set(found) - set(one.answered))]
-    for batch in batches(one.answered, one.due.cells):
-        made = answers(session, one.due.noising, batch)
-        wrong += [f"the nodes of period {period} are gone" for period in batch[len(made) :]]
-        for period, values in zip(batch, made, strict=False):
-            wrong += [f"period {period}: {what}" for what in _wrong_in(one, period, values, found.get(period))]
-    values = len(one.answered) * one.due.cells
+    wrong = [f"period {period} is in the table but was never published" for period in sorted(set(found[0]) - set(one.answered))]
+    for batch in batches(one.answered, one.due.values):
+        made = answered(session, one.due, batch)
+        ready = min(len(values) for values in made)
+        wrong += [f"the nodes of period {period} are gone" for period in batch[ready:]]
+        for place, period in enumerate(batch[:ready]):
+            noisy = [[values[place]] for values in made]
+            wrong += [f"period {period}: {what}" for what in _wrong_in(one, period, noisy, [rows.get(period) for rows in found])]
+    values = len(one.answered) * one.due.cells * len(one.due.table.figures)
     return judged(TRANSCRIPT, "published values", name, wrong, f"{values:,} values are what their stored nodes make", float(len(wrong)))
 
 
-def _wrong_in(one: Audited, period: int, values: list[int] | list[float], row: dict[str, Any] | None) -> Iterator[str]:
-    """Yield what is wrong with the rows of a period."""
-    cells, plan = one.due.cells, one.due.plan
+def _wrong_in(one: Audited, period: int, noisy: list[Answers], rows: list[dict[str, Any] | None]) -> Iterator[str]:
+    """Yield what is wrong with the rows of a period; `rows` holds what is published of each figure."""
+    cells, row = one.due.cells, rows[0]
     if row is None:
         yield "no row"
         return
     if row["rows"] != cells or row["cells"] != cells or row["windows"] != 1:
         yield "not one row for every key, all of one window"
         return
-    start, end = plan.window(period)
+    start, end = one.due.publication.window(period)
     if (row["first"], row["last"]) != (one.table.first_tick - 1 if start is None else start, end):
         yield "another window than planned"
+    arrays = iter(figure_arrays(one.due.publication, [period], noisy, cells))
+    for figure, shown in zip(one.due.table.figures, rows, strict=True):
+        yield from (_wrong_in_line if figure.linear else _wrong_in_cells)(shown, arrays)
+
+
+def _wrong_in_line(row: dict[str, Any], arrays: Iterator[list]) -> Iterator[str]:
+    """Yield what is wrong with a figure whose errors are alike in all cells."""
+    values, (width,), (half,) = next(arrays), next(arrays), next(arrays)
     shown = [float(text) for text in row["values"].split(",")]
-    width = plan.std_error(period)
     if any(abs(a - b) > _CLOSE * (abs(a) + width) for a, b in zip(shown, values, strict=True)):
         yield "a value differs from what its nodes make"
     largest = max(map(abs, shown))
-    half = plan.half_width(period, cells)
     stated = {"std_error": width, "below": half, "above": half}
     if any(abs(row[f"{side}_{what}"] - true) > _CLOSE * (true + largest) for what, true in stated.items() for side in ("least", "most")):
         yield "another standard error or interval than its noise has"
 
 
-def _exact_sums(session: Session, one: Audited) -> Finding:
+def _wrong_in_cells(row: dict[str, Any], arrays: Iterator[list]) -> Iterator[str]:
+    """Yield what is wrong with a figure that is worked out cell by cell."""
+    for name in ("values", "errors", "lowers", "uppers"):
+        shown, made = [float(text) for text in row[name].split(",")], next(arrays)
+        if any(abs(a - b) > _CLOSE * (abs(a) + abs(b) + 1) for a, b in zip(shown, made, strict=True)):
+            yield "a value, error or bound differs from what its nodes make"
+
+
+def _exact_sums(session: Session, stream: AuditedStream) -> Finding:
     """Recompute the exact sums from the settled images: nobody touched them, or a tick that was closed, since they were stored."""
-    check, name, release = "exact sums", one.release.name, one.release
+    one = stream.one
+    check, name, release = "exact sums", stream.name, one.release
     try:
         releases.require_labels(session, release)
     except NotSupported:
         return Finding(TRANSCRIPT, check, name, WARNING, "labels of an enum were renamed since: what was counted cannot be counted again")
     columns = columns_from_json(release.content["columns"])
     groups = groups_from_json(release.content["groups"], columns)
-    predicate = declaration_from_json(release.content["declaration"], columns).predicate
-    sql = wrong_sums_sql(release.table_id, one.due.plan.measure, predicate, groups)
-    since = sum_from(one.table, one.due.plan)
-    floor = max([node.end for node in one.due.plan.leaves(1) if node.start is None], default=since)
+    summed = one.due.publication.streams[stream.number]
+    sql = wrong_sums_sql((release.table_id, stream.noising.source.stream_no), stream.plan.measure, summed.predicate, groups, summed.term)
+    since = sum_from(one.table, one.due.publication)
+    floor = max([node.end for node in stream.plan.leaves(1) if node.start is None], default=since)
     forgotten = audit.forgotten_through(session, release.table_id)
     lost = forgotten is not None and forgotten >= floor
     (row,) = session.fetch(sql, release.release_id, forgotten if lost else since, release.summed_through, floor)
@@ -141,18 +197,18 @@ def _exact_sums(session: Session, one: Audited) -> Finding:
     return judged(TRANSCRIPT, check, name, wrong, right, float(row["wrong"]))
 
 
-def _drawn_once(session: Session, one: Audited, numbers: list[int], stored: dict[int, list[int]]) -> Finding:
+def _drawn_once(session: Session, stream: AuditedStream, numbers: list[int], stored: dict[int, list[int]]) -> Finding:
     """Compare the stored nodes with those that the drawn periods have, and with the transactions that drew them."""
-    facts = audit.node_facts(session, one.release.release_id)
+    facts = audit.node_facts(session, stream.noising.source)
     missing, strange = set(numbers) - set(stored), set(stored) - set(numbers)
     wrong = [f"{len(missing)} nodes are gone"] if missing else []
     wrong += [f"{len(strange)} nodes are stored that no drawn period has"] if strange else []
-    wrong += ["a node has another number of cells than the release has keys"] if set(facts.widths) - {one.due.cells} else []
+    wrong += ["a node has another number of cells than the release has keys"] if set(facts.widths) - {stream.noising.cells} else []
     wrong += [f"{facts.rewritten} nodes were written again after they were drawn"] if facts.rewritten else []
     restored = facts.nodes - facts.uncharged - facts.known
     said = f"{facts.nodes:,} nodes, each drawn once"
     said += f"; {restored:,} were restored from a dump, so that their rows do not tell whether they were written again" if restored else ""
-    return judged(TRANSCRIPT, "nodes drawn once", one.release.name, wrong, said, float(len(wrong)))
+    return judged(TRANSCRIPT, "nodes drawn once", stream.name, wrong, said, float(len(wrong)))
 
 
 def _noise(name: str, law: Noise, draws: np.ndarray) -> Iterator[Finding]:

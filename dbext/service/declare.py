@@ -15,11 +15,12 @@ from dbext.database.session import Session
 from dbext.errors import AlreadyExists, BadArgument, NotPermitted, NotSupported, UnknownObject
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.pico import picos_up, to_decimal
-from dbext.query.plan import Plan
-from dbext.query.planner import Candidate, candidates
+from dbext.query.publication import Publication
+from dbext.query.together import Planned, plan_publication
 from dbext.service.budget import terms
 from dbext.service.draft import Draft, draft
 from dbext.service.explain import candidate_rows
+from dbext.service.figures import figure_columns
 from dbext.service.grouping import columns_to_json, frozen_keys, group_columns, groups_to_json
 from dbext.service.local_declare import Model, create_local
 from dbext.service.numbers import plain, require_noise_fits
@@ -56,30 +57,33 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
     while left is None:
         budget = ledger.read_budget(session, ledger.budget_id_of(session, table.table_id, table.shown_name))
         made, types = _planned(session, drafted, budget)
-        chosen = next(one.plan for one in made if one.chosen)
-        keys = frozen_keys(session, drafted.groups, group_columns(session, table, drafted.group_columns, chosen.measure))
+        chosen = made.publication
+        groups = group_columns(session, table, drafted.group_columns, chosen.labels)
+        keys = frozen_keys(session, drafted.groups, groups)
         asked = plain(to_decimal(picos_up(chosen.epsilon)))
         left = reserve(
             session, table, release_id, chosen.charges, epsilon=asked, known_terms=terms(types, budget), declared_by=who.name
         )  # fmt: skip
-    _record(session, release_id, drafted, chosen, keys, candidate_rows(made, types, budget.delta), name, who.name)
+    _record(session, (release_id, name, who.name), drafted, chosen, (groups, keys), candidate_rows(made, types, budget.delta))
     return _said(name, chosen, budget, asked, left)
 
 
-def _planned(session: Session, drafted: Draft, budget: Budget) -> tuple[tuple[Candidate, ...], tuple[EntryType, ...]]:
-    """Return the candidates and the types, under their loosest constraints, that they were priced for; too wide a noise is refused."""
+def _planned(session: Session, drafted: Draft, budget: Budget) -> tuple[Planned, tuple[EntryType, ...]]:
+    """Return the publication and the types, under their loosest constraints, that it was priced for; too wide a noise is refused."""
     types = catalog.accounted_types(session, catalog.tracked_table(session, drafted.table.table_id))
-    made = candidates(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta)
-    chosen = next(one.plan for one in made if one.chosen)
-    if chosen.whole_numbers:
-        require_noise_fits(chosen.noise)
+    made = plan_publication(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta, drafted.bounds)
+    for stream in made.publication.streams:
+        if stream.plan.whole_numbers:
+            require_noise_fits(stream.plan.noise)
     return made, types
 
 
-def _said(name: str, made: Plan, budget: Budget, asked: str, left: str) -> str:
-    notes = "".join(f"\nnote: {note}" for note in made.notes)
+def _said(name: str, publication: Publication, budget: Budget, asked: str, left: str) -> str:
+    made = publication.main
+    notes = "".join(f"\nnote: {note}" for note in publication.notes)
+    mechanisms = dict.fromkeys(stream.plan.mechanism.name for stream in publication.streams)
     return (
-        f"release dp_release.{name}: {KINDS[made.kind]}, measure {made.measure.value}, mechanism {made.mechanism.name}; "
+        f"release dp_release.{name}: {KINDS[made.kind]}, measure {made.measure.value}, mechanism {', '.join(mechanisms)}; "
         f'reserves epsilon {asked} of budget "{budget.name}", {left} left{notes}'
     )
 
@@ -95,23 +99,30 @@ def check_name(session: Session, name: str | None) -> None:
 
 
 def _record(
-    session: Session, number: int, drafted: Draft, made: Plan, keys: list[list[str]], explained: list[dict[str, Any]], name: str, by: str
+    session: Session,
+    known: tuple[int, str, str],
+    drafted: Draft,
+    made: Publication,
+    grouping: tuple[tuple[GroupColumn, ...], list[list[str]]],
+    explained: list[dict[str, Any]],
 ) -> None:
-    """Store the release with its keys and create its table."""
-    groups = group_columns(session, drafted.table, drafted.group_columns, made.measure)
+    """Store the release (its number, name and author) with its keys and create its table."""
+    (number, name, by), (groups, keys) = known, grouping
     content = _content(drafted, made, groups) | {"cells": len(keys), "candidates": explained}
-    begins = releases.Begins(made.due_tick(1), sum_from(drafted.table, made), made.horizon_end(1))
+    begins = releases.Begins(made.main.due_tick(1), sum_from(drafted.table, made), made.main.horizon_end(1))
     releases.add(session, number, name, drafted.table.table_id, drafted.declaration.text, content, begins, by)
     releases.freeze_keys(session, number, keys)
-    release_table.create(session, ReleaseTable(name, made.measure, groups, _description(drafted, made), made.whole_answers, made.band))
+    release_table.create(session, ReleaseTable(name, figure_columns(made), groups, _description(drafted, made)))
     if (target := targets.default_target(session)) is not None:
         targets.send(session, number, target)
 
 
-def _content(drafted: Draft, made: Plan, groups: Sequence[GroupColumn]) -> dict[str, Any]:
+def _content(drafted: Draft, publication: Publication, groups: Sequence[GroupColumn]) -> dict[str, Any]:
     """Return what the catalog keeps of a release beside its text: enough to publish it without compiling or planning again."""
+    made = publication.main
     return {
         "plan": made.to_json(),
+        "publication": publication.to_json(),
         "declaration": drafted.declaration.to_json(),
         "columns": columns_to_json([one for one in drafted.columns if one.position in drafted.positions]),
         "groups": groups_to_json(groups),
@@ -120,20 +131,20 @@ def _content(drafted: Draft, made: Plan, groups: Sequence[GroupColumn]) -> dict[
         "mechanism": made.mechanism.name,
         "horizon": made.horizon,
         "renews": made.renews,
-        "epsilon": plain(to_decimal(picos_up(made.epsilon))),
+        "epsilon": plain(to_decimal(picos_up(publication.epsilon))),
     }
 
 
-def sum_from(table: TrackedTable, made: Plan) -> int:
+def sum_from(table: TrackedTable, made: Publication) -> int:
     """Return the last tick whose effects no node of the release needs one by one."""
-    starts = [node.start for node in made.leaves(1)]
-    ends = [node.end for node in made.leaves(1)]
+    leaves = [leaf for stream in made.streams for leaf in stream.plan.leaves(1)]
+    starts, ends = [leaf.start for leaf in leaves], [leaf.end for leaf in leaves]
     return table.first_tick - 1 if None in starts else min([*starts, *ends])
 
 
-def _description(drafted: Draft, made: Plan) -> str:
+def _description(drafted: Draft, made: Publication) -> str:
     return (
-        f"Differentially private release of {drafted.table.shown_name} ({made.kind}, measure {made.measure.value}, "
+        f"Differentially private release of {drafted.table.shown_name} ({made.main.kind}, measure {made.main.measure.value}, "
         f"lifetime epsilon {float(made.epsilon):g}): {' '.join(drafted.declaration.text.split())}"
     )
 

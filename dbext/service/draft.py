@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dbext.database import catalog, moments, rights
+from dbext.database import bounds, catalog, moments, rights
 from dbext.database.catalog import TrackedTable
 from dbext.database.session import Session
 from dbext.errors import BadArgument
+from dbext.query.bounds import Bounds
 from dbext.query.calendar import Span
 from dbext.query.column import Column
 from dbext.query.compiler import compile_declaration, resolve
@@ -32,11 +34,12 @@ class Draft:
     declaration: Declaration
     groups: Any
     request: Request
+    bounds: Mapping[int, Bounds]
 
     @property
     def positions(self) -> frozenset[int]:
         """Positions of the columns that the declaration reads."""
-        return columns_of(self.declaration.predicate) | {one.column.position for one in self.declaration.group_by}
+        return positions_of(self.declaration)
 
     @property
     def group_columns(self) -> tuple[Column, ...]:
@@ -67,9 +70,7 @@ def draft(
     table = catalog.tracked_by_name(session, parsed.table.schema, parsed.table.name)
     rights.require_captured(table)
     columns = catalog.columns(session, table.table_id)
-    bound = _with_boundaries(session, table, resolve(parsed, columns))
-    _require_rights(session, table, bound)
-    check_literals(session, table, bound.predicate)
+    bound = _checked(session, table, resolve(parsed, columns))
     request = Request(
         start_tick=_start(session, table, start),
         every=None if every is None else _span("every", every),
@@ -84,7 +85,25 @@ def draft(
         ranges=_spans("ranges", ranges),
         at_horizon=at_horizon,
     )
-    return Draft(table, tuple(columns), bound, group_source(bound, groups) if bound.grouped or groups is not None else None, request)
+    keys = group_source(bound, groups) if bound.grouped or groups is not None else None
+    return Draft(table, tuple(columns), bound, keys, request, bounds.of_table(session, table.table_id))
+
+
+def _checked(session: Session, table: TrackedTable, resolved: Declaration) -> Declaration:
+    """Return a declaration with its fixed times on boundaries; refuses columns that the caller may not ask about, and bad literals."""
+    bound = _with_boundaries(session, table, resolved)
+    rights.require_asking(session, table.table_id, table.shown_name, positions_of(bound))
+    for predicate in (bound.predicate, *(figure.predicate for figure in bound.figures)):
+        check_literals(session, table, predicate)
+    return bound
+
+
+def positions_of(declaration: Declaration) -> frozenset[int]:
+    """Return the positions of the columns that a resolved declaration reads."""
+    found = columns_of(declaration.predicate) | {one.column.position for one in declaration.group_by}
+    for figure in declaration.figures:
+        found |= columns_of(figure.predicate) | ({figure.column.column.position} if figure.column is not None else set())
+    return frozenset(found)
 
 
 def _with_boundaries(session: Session, table: TrackedTable, declaration: Declaration) -> Declaration:
@@ -93,11 +112,6 @@ def _with_boundaries(session: Session, table: TrackedTable, declaration: Declara
     for boundary in ticks.values():
         _require_history(session, table, name, table.first_tick if boundary is None else boundary)
     return declaration.with_boundaries(ticks)
-
-
-def _require_rights(session: Session, table: TrackedTable, declaration: Declaration) -> None:
-    used = columns_of(declaration.predicate) | {one.column.position for one in declaration.group_by}
-    rights.require_asking(session, table.table_id, table.shown_name, used)
 
 
 def _span(name: str, parts: dict[str, int]) -> Span:

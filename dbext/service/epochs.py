@@ -12,7 +12,7 @@ from dbext.database.session import Session
 from dbext.errors import BudgetExceeded
 from dbext.privacy.charge import Charge
 from dbext.privacy.pico import picos_up, to_decimal
-from dbext.query.plan import Plan
+from dbext.query.publication import Publication
 from dbext.service.allow import require_allowed
 from dbext.service.budget import require_fits
 from dbext.service.numbers import plain
@@ -23,7 +23,7 @@ LEAD = 10
 Reserved = list[list[Charge]]
 
 
-def reserve_epochs(session: Session, release: Release, plan: Plan, table: TrackedTable) -> tuple[Reserved, int]:
+def reserve_epochs(session: Session, release: Release, plan: Publication, table: TrackedTable) -> tuple[Reserved, int]:
     """Return the charges that are reserved for each epoch of a locked release, and the tick up to which it may publish.
 
     A new epoch is reserved, under the budget's lock, with the last tenth of the one before it. If the budget does not allow it, what the
@@ -33,7 +33,7 @@ def reserve_epochs(session: Session, release: Release, plan: Plan, table: Tracke
     if not plan.renews:
         return reserved, table.sealed_tick
     length = plan.horizon
-    wanted = plan.mechanism.epoch_of(plan.grid.last_end(table.sealed_tick) + max(1, length // LEAD))
+    wanted = plan.main.mechanism.epoch_of(plan.main.grid.last_end(table.sealed_tick) + max(1, length // LEAD))
     while len(reserved) < wanted:
         try:
             reserved.append(_reserve(session, release, plan, table, len(reserved) + 1))
@@ -41,10 +41,10 @@ def reserve_epochs(session: Session, release: Release, plan: Plan, table: Tracke
             if release.next_period > len(reserved) * length:
                 raise
             break
-    return reserved, plan.grid.end(len(reserved) * length)
+    return reserved, plan.main.grid.end(len(reserved) * length)
 
 
-def _reserve(session: Session, release: Release, plan: Plan, table: TrackedTable, epoch: int) -> list[Charge]:
+def _reserve(session: Session, release: Release, plan: Publication, table: TrackedTable, epoch: int) -> list[Charge]:
     """Reserve one epoch; what it costs is priced for the types of today, together with everything else."""
     budget: Budget = ledger.lock_budget_of(session, table.table_id, table.shown_name)
     charges = list(plan.charges_of_epoch(epoch, catalog.accounted_types(session, table)))
@@ -56,7 +56,7 @@ def _reserve(session: Session, release: Release, plan: Plan, table: TrackedTable
     return charges
 
 
-def spent(plan: Plan, reserved: Sequence[Sequence[Charge]], last: int) -> list[Charge]:
+def spent(plan: Publication, reserved: Sequence[Sequence[Charge]], last: int) -> list[Charge]:
     """Return all that has left when periods up to `last` are drawn: finished epochs as a whole, the present one so far."""
     if not plan.renews:
         return [charge.through(last) for charge in plan.charges]

@@ -11,7 +11,8 @@ from dbext.database.session import Session
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import epsilon_of
 from dbext.privacy.noise import DiscreteLaplace
-from dbext.query.planner import Candidate, candidates
+from dbext.query.planner import Candidate
+from dbext.query.together import Option, Planned, plan_publication
 from dbext.service.draft import draft
 from dbext.service.local_declare import Model, plan_local
 
@@ -26,7 +27,8 @@ def plan_release(session: Session, *, declaration: str | None, **wishes: Any) ->
         return plan_local(session, drafted, model)
     budget = ledger.read_budget(session, ledger.budget_id_of(session, drafted.table.table_id, drafted.table.shown_name))
     types = catalog.accounted_types(session, drafted.table)
-    return candidate_rows(candidates(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta), types, budget.delta)
+    made = plan_publication(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta, drafted.bounds)
+    return candidate_rows(made, types, budget.delta)
 
 
 def explain_release(session: Session, *, name: str | None) -> list[dict[str, Any]]:
@@ -39,8 +41,11 @@ def explain_release(session: Session, *, name: str | None) -> list[dict[str, Any
     return [{**row, "age_dependent": told if row["chosen"] and told else None} for row in release.content["candidates"]]
 
 
-def candidate_rows(made: Sequence[Candidate], types: Sequence[EntryType], delta: Fraction) -> list[dict[str, Any]]:
-    """Return one row for each way to make a release: predicted errors, and the lifetime loss of an entry of each type."""
+def candidate_rows(made: Planned, types: Sequence[EntryType], delta: Fraction) -> list[dict[str, Any]]:
+    """Return one row for each way to noise each stream: predicted errors at its share, and the lifetime loss of an entry of each type.
+
+    Candidates of a stream were compared with the whole budget; only the chosen ones were then calibrated to their share.
+    """
     names = {one.number: one.name for one in types}
     return [
         {
@@ -48,15 +53,23 @@ def candidate_rows(made: Sequence[Candidate], types: Sequence[EntryType], delta:
             "noise": _noise(one),
             "mean_std_error": one.mean_std_error,
             "worst_std_error": one.worst_std_error,
-            "epsilon_by_type": {names[number]: float(epsilon_of(picos, delta)) for number, picos in one.lifetime.items()},
+            "epsilon_by_type": {names[number]: float(epsilon_of(_at(option, picos), delta)) for number, picos in one.lifetime.items()},
             "chosen": one.chosen,
             "reason": one.reason,
             "kind": one.plan.kind,
             "horizon": one.plan.horizon,
             "notes": "; ".join(one.plan.notes) or None,
+            "stream": option.stream,
+            "share": option.share,
         }
-        for one in made
+        for option in made.options
+        for one in [option.candidate]
     ]
+
+
+def _at(option: Option, picos: int) -> int:
+    """Return what a candidate costs at its stream's share: those that were not chosen were priced with the whole budget."""
+    return picos if option.candidate.chosen else round(picos * option.share)
 
 
 def _noise(one: Candidate) -> str:

@@ -11,13 +11,12 @@ from dbext.database.catalog import TrackedTable
 from dbext.database.effects import GroupColumn
 from dbext.database.session import Session
 from dbext.errors import NotSupported
-from dbext.privacy.measure import Measure
 from dbext.query.column import Column
 from dbext.query.groups import PublicColumn
 
 
-def group_columns(session: Session, table: TrackedTable, columns: Sequence[Column], measure: Measure) -> tuple[GroupColumn, ...]:
-    """Return the columns with their labels in the release table and their collations.
+def group_columns(session: Session, table: TrackedTable, columns: Sequence[Column], figures: Sequence[str]) -> tuple[GroupColumn, ...]:
+    """Return the columns with their labels in the release table, beside those of the figures, and their collations.
 
     NotSupported for a type without a default order, and for arrays, composites and the like: reading their keys could run the check
     of a domain inside them with the rights of dbext_owner.
@@ -28,7 +27,7 @@ def group_columns(session: Session, table: TrackedTable, columns: Sequence[Colum
         if not {"=", "<"} <= column.operators.keys():
             raise NotSupported(f"column {column.name} has a type without a default order and cannot be grouped by")
     collations = releases.collations(session, table.table_id) if columns else {}
-    labels = release_table.labels([one.name for one in columns], measure)
+    labels = release_table.labels([one.name for one in columns], figures)
     return tuple(GroupColumn(one, label, collations.get(one.position)) for one, label in zip(columns, labels, strict=True))
 
 

@@ -20,6 +20,7 @@ from dbext.query.groups import compile_groups
 from dbext.query.local_plan import LocalPlan, local_plans
 from dbext.service.budget import terms
 from dbext.service.draft import Draft
+from dbext.service.figures import count_columns
 from dbext.service.grouping import columns_to_json, frozen_keys, group_columns, groups_to_json
 from dbext.service.numbers import plain
 from dbext.service.reserve import reserve
@@ -101,6 +102,8 @@ def _plans(
 
 def _roster(session: Session, drafted: Draft, text: str | None) -> Roster:
     """Return the fixed public list of those who report. It is frozen: who reports must not say who exists."""
+    if not drafted.declaration.is_count:
+        raise NotSupported("the local model counts with count(*) alone", hint="Put conditions into WHERE, or use the central model.")
     if text is None:
         raise BadArgument(
             "the local model needs a roster: a public list of the keys that report, whether they have a row or not",
@@ -109,7 +112,7 @@ def _roster(session: Session, drafted: Draft, text: str | None) -> Roster:
     unit = tuple(column for column in drafted.columns if column.is_unit)
     positions = [column.position for column in unit]
     rights.require_asking(session, drafted.table.table_id, drafted.table.shown_name, positions)
-    columns = group_columns(session, drafted.table, unit, Measure.STATE)
+    columns = group_columns(session, drafted.table, unit, [])
     keys = frozen_keys(session, compile_groups(text, len(unit)), columns)
     if len(keys) > MAX_MEMBERS:
         raise NotSupported(f"a roster has at most {MAX_MEMBERS} members")
@@ -117,7 +120,7 @@ def _roster(session: Session, drafted: Draft, text: str | None) -> Roster:
 
 
 def _keys(session: Session, drafted: Draft) -> list[list[str]]:
-    return frozen_keys(session, drafted.groups, group_columns(session, drafted.table, drafted.group_columns, Measure.STATE))
+    return frozen_keys(session, drafted.groups, group_columns(session, drafted.table, drafted.group_columns, []))
 
 
 def _reports(chosen: LocalPlan) -> str:
@@ -137,7 +140,7 @@ class _Made:
 def _record(session: Session, number: int, drafted: Draft, made: _Made, model: Model, name: str, by: str) -> None:
     """Store the release with its keys and its roster, and create its tables."""
     table, plan = drafted.table, made.plan
-    groups = group_columns(session, table, drafted.group_columns, plan.measure)
+    groups = group_columns(session, table, drafted.group_columns, [plan.measure.value])
     content = _content(drafted, made, groups) | {"publish_reports": model.publish_reports}
     begins = releases.Begins(plan.due_tick(1), table.first_tick - 1, plan.horizon_end)
     releases.add(session, number, name, table.table_id, drafted.declaration.text, content, begins, by)
@@ -147,7 +150,7 @@ def _record(session: Session, number: int, drafted: Draft, made: _Made, model: M
         f"Local-model release of {table.shown_name} ({plan.kind}, measure {plan.measure.value}, {plan.members} members, "
         f"lifetime epsilon {float(plan.epsilon):g}): {' '.join(drafted.declaration.text.split())}"
     )
-    release_table.create(session, ReleaseTable(name, plan.measure, groups, described, whole_numbers=False))
+    release_table.create(session, ReleaseTable(name, (count_columns(plan.measure),), groups, described))
     if model.publish_reports:
         reports.create_table(session, name)
     if (target := targets.default_target(session)) is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dbext.database import ledger, nodes, releases, reports
 from dbext.database.catalog import TrackedTable
 from dbext.database.effects import GroupColumn
+from dbext.database.nodes import Source
 from dbext.database.release_table import ReleaseTable
 from dbext.database.releases import Release
 from dbext.database.session import Session
@@ -21,6 +22,7 @@ from dbext.mechanisms.protocol import Node
 from dbext.privacy.measure import Measure
 from dbext.query.declaration import Declaration, declaration_from_json
 from dbext.query.local_plan import DOWN, STILL, UP, LocalPlan, local_plan_from_json
+from dbext.service.figures import count_columns
 from dbext.service.grouping import columns_from_json, groups_from_json
 
 #: Reports drawn and stored at once while catching up.
@@ -58,7 +60,7 @@ def due_of(release: Release) -> LocalDue:
     content = release.content
     columns = columns_from_json(content["columns"])
     plan, groups = local_plan_from_json(content["plan"]), groups_from_json(content["groups"], columns)
-    table = ReleaseTable(release.name, plan.measure, groups, "", whole_numbers=False)
+    table = ReleaseTable(release.name, (count_columns(plan.measure),), groups, "")
     declaration = declaration_from_json(content["declaration"], columns)
     return LocalDue(release, plan, table, declaration, groups_from_json(content["unit"], columns), groups)
 
@@ -100,7 +102,7 @@ def _draw(session: Session, due: LocalDue, fresh: Sequence[Node]) -> None:
         response = due.plan.response_of(node.number)
         drawn = response.report_all(true)
         reports.store(session, number, node.number, drawn)
-        nodes.store(session, number, [node.number], counted(drawn, response.categories), response.categories - 1)
+        nodes.store(session, Source(number), [node.number], counted(drawn, response.categories), response.categories - 1)
 
 
 def counted(drawn: Sequence[int], categories: int) -> list[int]:
@@ -149,7 +151,7 @@ def publish(session: Session, release: Release) -> int:
     due = due_of(release)
     periods = range(release.next_answer, release.next_period)
     wanted = {period: due.plan.mechanism.answer(period) for period in periods}
-    known = nodes.committed(session, release.release_id, {number for terms in wanted.values() for number, _ in terms})
+    known = nodes.committed(session, Source(release.release_id), {number for terms in wanted.values() for number, _ in terms})
     ready = [period for period in periods if all(number in known for number, _ in wanted[period])]
     ready = [period for place, period in enumerate(ready) if period == release.next_answer + place]
     if not ready:

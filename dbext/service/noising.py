@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dbext.database import nodes
-from dbext.database.nodes import Cells
+from dbext.database.nodes import Cells, Source
 from dbext.database.session import Session
 from dbext.mechanisms.encoded import Row
 from dbext.mechanisms.encoding import encode_rows, leaf_counts, noisy_table, weighted_sums
@@ -29,9 +29,9 @@ VALUES_IN_MEMORY = 1_000_000
 
 @dataclass(frozen=True)
 class Noising:
-    """What is noised: a release's plan and cells. `beginning` lies before every tick sum."""
+    """What is noised: a stream of a release, its plan and its cells. `beginning` lies before every tick sum."""
 
-    release_id: int
+    source: Source
     plan: Plan
     cells: int
     beginning: int
@@ -52,7 +52,7 @@ def draw_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> No
             for number, values in zip(numbers, exact, strict=True)
             for value, noise in zip(values, noises[number], strict=True)
         ]
-        nodes.store(session, noising.release_id, numbers, noisy, noising.cells)
+        nodes.store(session, noising.source, numbers, noisy, noising.cells)
 
 
 def exact_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[list[int], list[Cells]]:
@@ -78,7 +78,7 @@ def _nodes(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[
     numbers = [node.number for node in fresh]
     if noising.noise_only or not fresh:
         return numbers, [[0] * noising.cells for _ in fresh]
-    return numbers, nodes.exact_sums(session, noising.release_id, fresh, noising.cells, noising.beginning)
+    return numbers, nodes.exact_sums(session, noising.source, fresh, noising.cells, noising.beginning)
 
 
 def _rows(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[list[int], list[Cells]]:
@@ -90,7 +90,7 @@ def _rows(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[l
     exact = [[0] * noising.cells for _ in rows]
     for part in _parts(leaves, noising.cells):
         start = noising.beginning if part[0].start is None else part[0].start
-        texts = nodes.tick_texts(session, noising.release_id, start, part[-1].end)
+        texts = nodes.tick_texts(session, noising.source, start, part[-1].end)
         encoded = encode_rows(_within(rows, part), part[0].number, leaf_counts(part, texts, noising.cells))
         exact = [[sum(pair) for pair in zip(*both, strict=True)] for both in zip(exact, encoded, strict=True)]
     return [row.number for row in rows], exact
@@ -109,27 +109,29 @@ def _parts(items: Sequence[_Item], cells: int) -> Iterator[Sequence[_Item]]:
         yield items[start : start + size]
 
 
-def answers(session: Session, noising: Noising, periods: Sequence[int]) -> Answers:
-    """Return the answers, one number per cell, of the leading periods whose nodes are all committed."""
-    return (_from_nodes if noising.plan.whole_numbers else _from_rows)(session, noising, periods)
+def answers(session: Session, noising: Noising, mechanism: Any, periods: Sequence[int]) -> Answers:
+    """Return the answers, one number per cell, of the leading periods whose nodes are all committed.
+
+    `mechanism` says how they are put together: the plan's own, turned to a window if it knows several.
+    """
+    return (_from_nodes if noising.plan.whole_numbers else _from_rows)(session, noising, mechanism, periods)
 
 
 def combined(session: Session, noising: Noising, weights: Weights, start: int | None, end: int) -> Cells | list[float]:
     """Return the weighted sum of committed nodes or rows, which is about the range (start, end]: one number per cell."""
     if not noising.plan.whole_numbers:
-        return _weighted(session, noising, nodes.committed_numbers(session, noising.release_id), [weights])[0]
-    known = nodes.committed(session, noising.release_id, [number for number, _ in weights])
+        return _weighted(session, noising, nodes.committed_numbers(session, noising.source), [weights])[0]
+    known = nodes.committed(session, noising.source, [number for number, _ in weights])
     total = [sum(known[number][cell] * weight for number, weight in weights) for cell in range(noising.cells)]
     if not noising.noise_only:
         return total
-    (exact,) = nodes.exact_sums(session, noising.release_id, [Node(1, start, end)], noising.cells, noising.beginning)
+    (exact,) = nodes.exact_sums(session, noising.source, [Node(1, start, end)], noising.cells, noising.beginning)
     return [value + noise for value, noise in zip(exact, total, strict=True)]
 
 
-def _from_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> list[Cells]:
+def _from_nodes(session: Session, noising: Noising, mechanism: Any, periods: Sequence[int]) -> list[Cells]:
     """Sum committed nodes, and add the exact total where they hold noise alone."""
-    mechanism = noising.plan.mechanism
-    known = nodes.committed(session, noising.release_id, {number for period in periods for number, _ in mechanism.answer(period)})
+    known = nodes.committed(session, noising.source, {number for period in periods for number, _ in mechanism.answer(period)})
     found: list[Cells] = []
     for period in periods:
         terms = mechanism.answer(period)
@@ -138,15 +140,15 @@ def _from_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> l
         found.append([sum(known[number][cell] * weight for number, weight in terms) for cell in range(noising.cells)])
     if not noising.noise_only or not found:
         return found
-    windows = [Node(period, *noising.plan.window(period)) for period in periods[: len(found)]]
-    exact = nodes.exact_sums(session, noising.release_id, windows, noising.cells, noising.beginning)
+    windows = [Node(period, *mechanism.window(period)) for period in periods[: len(found)]]
+    exact = nodes.exact_sums(session, noising.source, windows, noising.cells, noising.beginning)
     return [[total + part for total, part in zip(*pair, strict=True)] for pair in zip(exact, found, strict=True)]
 
 
-def _from_rows(session: Session, noising: Noising, periods: Sequence[int]) -> list[list[float]]:
+def _from_rows(session: Session, noising: Noising, mechanism: Any, periods: Sequence[int]) -> list[list[float]]:
     """Weigh the committed noisy rows of a period and before."""
-    stored = nodes.committed_numbers(session, noising.release_id)
-    numbers, mechanism = set(stored), noising.plan.mechanism
+    stored = nodes.committed_numbers(session, noising.source)
+    numbers = set(stored)
     terms = [mechanism.answer(period) for period in periods]
     ready = next((n for n, one in enumerate(terms) if any(number not in numbers for number, _ in one)), len(terms))
     return _weighted(session, noising, stored, terms[:ready]) if ready else []
@@ -156,7 +158,7 @@ def _weighted(session: Session, noising: Noising, stored: Sequence[int], terms: 
     """Return weighted sums of stored rows, part by part; each is the same whatever else is asked or stored."""
     found = [[0.0] * noising.cells for _ in terms]
     for part in _parts(stored, noising.cells):
-        table = noisy_table(nodes.committed_texts(session, noising.release_id, part[0], part[-1]))
+        table = noisy_table(nodes.committed_texts(session, noising.source, part[0], part[-1]))
         for place, one in enumerate(terms):
             here = [pair for pair in one if part[0] <= pair[0] <= part[-1]]
             if here:

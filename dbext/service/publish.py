@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from dbext.database import catalog, ledger, release_table, releases, rights
 from dbext.database.catalog import TrackedTable
 from dbext.database.effects import tick_sums_sql
+from dbext.database.nodes import Source
 from dbext.database.release_table import ReleaseTable
 from dbext.database.releases import Release
 from dbext.database.session import Session
 from dbext.privacy.charge import Charge
-from dbext.query.declaration import declaration_from_json
-from dbext.query.plan import Plan, plan_from_json
+from dbext.query.plan import Plan
+from dbext.query.publication import Publication, publication_from_json
 from dbext.service import local_publish
 from dbext.service.epochs import reserve_epochs, spent
+from dbext.service.figures import figure_arrays, figure_columns
 from dbext.service.grouping import columns_from_json, groups_from_json
 from dbext.service.noising import Answers, Noising, answers, draw_nodes
 
@@ -29,26 +31,32 @@ VALUES_AT_ONCE = 200_000
 
 @dataclass(frozen=True)
 class Due:
-    """A release whose row is locked, with everything its statements are composed of.
+    """A release whose row is locked, with everything its statements are composed of: a statement and what is noised for each stream.
 
     `floor` is the tick that stands for all before it.
     """
 
     release: Release
-    noising: Noising
+    publication: Publication
+    noisings: tuple[Noising, ...]
     table: ReleaseTable
-    sums_sql: str
+    sums_sql: tuple[str, ...]
     floor: int
 
     @property
     def plan(self) -> Plan:
-        """The release's plan."""
-        return self.noising.plan
+        """The plan of the first stream: when periods end, and whether they do."""
+        return self.publication.main
 
     @property
     def cells(self) -> int:
         """The number of group keys, or 1."""
-        return self.noising.cells
+        return self.noisings[0].cells
+
+    @property
+    def values(self) -> int:
+        """How many numbers a period stores or writes."""
+        return self.cells * len(self.publication.readings)
 
 
 def draw_release(session: Session, *, release_id: int) -> int:
@@ -65,28 +73,36 @@ def draw_release(session: Session, *, release_id: int) -> int:
     if local_publish.is_local(release):
         return local_publish.draw(session, release, table, who.name)
     due = due_of(release, table)
-    reserved, epoch_end = reserve_epochs(session, release, due.plan, table)
+    reserved, epoch_end = reserve_epochs(session, release, due.publication, table)
     periods = list(_periods(due.plan, release.next_period, min(table.sealed_tick, epoch_end)))
     summed = release.summed_through
-    for batch in batches(periods, due.cells):
+    for batch in batches(periods, due.values):
         summed = _sum_ticks(session, due, batch, summed)
-        draw_nodes(session, due.noising, batch)
-    _charge(session, due, periods[-1], summed, who.name, spent(due.plan, reserved, periods[-1]))
+        for noising in due.noisings:
+            draw_nodes(session, noising, batch)
+    _charge(session, due, periods[-1], summed, who.name, spent(due.publication, reserved, periods[-1]))
     return len(periods)
 
 
 def due_of(release: Release, table: TrackedTable) -> Due:
     """Return everything that the statements of a release are composed of."""
     columns = columns_from_json(release.content["columns"])
-    declaration = declaration_from_json(release.content["declaration"], columns)
-    plan = plan_from_json(release.content["plan"])
+    publication = publication_from_json(release.content["plan"], release.content["publication"], columns)
     groups = groups_from_json(release.content["groups"], columns)
-    floor = max([node.end for node in plan.leaves(1) if node.start is None], default=release.summed_through)
+    starts = [node.end for stream in publication.streams for node in stream.plan.leaves(1) if node.start is None]
+    floor = max(starts, default=release.summed_through)
+    beginning = min(table.first_tick, floor) - 1
+    sources = [Source(release.release_id, number) for number in range(1, len(publication.streams) + 1)]
+    numbered = list(zip(sources, publication.streams, strict=True))
     return Due(
         release,
-        Noising(release.release_id, plan, release.content["cells"], min(table.first_tick, floor) - 1),
-        ReleaseTable(release.name, plan.measure, groups, "", plan.whole_answers),
-        tick_sums_sql(release.table_id, plan.measure, declaration.predicate, groups),
+        publication,
+        tuple(Noising(source, stream.plan, release.content["cells"], beginning) for source, stream in numbered),
+        ReleaseTable(release.name, figure_columns(publication), groups, ""),
+        tuple(
+            tick_sums_sql((release.table_id, source.stream_no), publication.main.measure, stream.predicate, groups, stream.term)
+            for source, stream in numbered
+        ),
         floor,
     )
 
@@ -98,18 +114,20 @@ def _periods(plan: Plan, period: int, sealed: int) -> Iterator[int]:
         period += 1
 
 
-def batches(periods: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
+def batches(periods: Sequence[int], values: int) -> Iterator[Sequence[int]]:
     """Yield periods in pieces that fit into memory."""
-    size = max(1, VALUES_AT_ONCE // cells)
+    size = max(1, VALUES_AT_ONCE // values)
     for start in range(0, len(periods), size):
         yield periods[start : start + size]
 
 
 def _sum_ticks(session: Session, due: Due, periods: Sequence[int], summed: int) -> int:
     """Store the exact effects of the ticks that several periods are the first to need; returns the last tick that is summed."""
-    through = max((leaf.end for period in periods for leaf in due.plan.leaves(period)), default=summed)
+    ends = (leaf.end for stream in due.publication.streams for period in periods for leaf in stream.plan.leaves(period))
+    through = max(ends, default=summed)
     if through > summed:
-        session.execute(due.sums_sql, due.release.release_id, summed, through, due.floor)
+        for statement in due.sums_sql:
+            session.execute(statement, due.release.release_id, summed, through, due.floor)
     return max(summed, through)
 
 
@@ -142,7 +160,7 @@ def publish_release(session: Session, *, release_id: int) -> int:
         return local_publish.publish(session, release)
     due = due_of(release, catalog.tracked_table(session, release.table_id))
     written = 0
-    for batch in batches(range(release.next_answer, release.next_period), due.cells):
+    for batch in batches(range(release.next_answer, release.next_period), due.values):
         ready = _write_batch(session, due, batch)
         written += ready
         if ready < len(batch):
@@ -155,14 +173,24 @@ def publish_release(session: Session, *, release_id: int) -> int:
 
 def _write_batch(session: Session, due: Due, periods: Sequence[int]) -> int:
     """Answer the leading periods whose nodes are committed; returns how many."""
-    made = answers(session, due.noising, periods)
-    if made:
-        _add_rows(session, due, periods[: len(made)], made)
-    return len(made)
+    made = answered(session, due, periods)
+    ready = min(len(one) for one in made)
+    if ready:
+        _add_rows(session, due, periods[:ready], [one[:ready] for one in made])
+    return ready
 
 
-def _add_rows(session: Session, due: Due, periods: Sequence[int], made: Answers) -> None:
-    windows = [due.plan.window(period) for period in periods]
+def answered(session: Session, due: Due, periods: Sequence[int]) -> list[Answers]:
+    """Return for each reading the numbers of the leading periods whose nodes are committed."""
+    return [
+        answers(session, due.noisings[reading.stream], due.publication.mechanism(place), periods)
+        for place, reading in enumerate(due.publication.readings)
+    ]
+
+
+def _add_rows(session: Session, due: Due, periods: Sequence[int], made: Sequence[Answers]) -> None:
+    """Write the rows of several periods; `made` holds for each reading the numbers of each period."""
+    windows = [due.publication.window(period) for period in periods]
     session.execute(
         release_table.rows_sql(due.table),
         due.release.release_id,
@@ -170,8 +198,6 @@ def _add_rows(session: Session, due: Due, periods: Sequence[int], made: Answers)
         list(periods),
         [start for start, _ in windows],
         [end for _, end in windows],
-        [value for answer in made for value in answer],
         due.cells,
-        [due.plan.std_error(period) for period in periods],
-        [due.plan.half_width(period, due.cells) for period in periods],
+        *figure_arrays(due.publication, periods, made, due.cells),
     )

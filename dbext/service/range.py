@@ -7,6 +7,7 @@ from typing import Any
 
 from dbext.database import catalog, moments, nodes, releases
 from dbext.database.catalog import TrackedTable
+from dbext.database.nodes import Source
 from dbext.database.releases import Release
 from dbext.database.session import Session
 from dbext.errors import BadArgument, NotSupported, UnknownObject, WindowNotSealed
@@ -27,21 +28,34 @@ def range_stats(session: Session, *, release: str | None, range_start: str | Non
     Whoever may read the release table may ask. Nothing is drawn, nothing is charged, and nodes of no other release are read.
     """
     found = releases.by_name(session, release)
+    require_plain(found)
     local = local_publish.is_local(found)
     plan = (local_plan_from_json if local else plan_from_json)(found.content["plan"])
-    releases.require_readable(session, found, plan.measure.value)
+    releases.require_readable(session, found, plan.measure.value if local else found.content["publication"]["formulas"][0]["label"])
     table = catalog.tracked_table(session, found.table_id)
     start, end = _range(session, table, plan, range_start, range_end)
     weights = _weights(session, table, found, plan, start, end)
     if local:
-        known = nodes.committed(session, found.release_id, {number for number, _ in weights})
+        known = nodes.committed(session, Source(found.release_id), {number for number, _ in weights})
         return _rows(session, found, weights, local_publish.combined(plan, weights, known), start, end)
     beginning = min([table.first_tick, *(leaf.end for leaf in plan.leaves(1) if leaf.start is None)]) - 1
-    noising = Noising(found.release_id, plan, found.content["cells"], beginning)
+    noising = Noising(Source(found.release_id), plan, found.content["cells"], beginning)
     values = combined(session, noising, weights, start, end)
     draws = plan.draws(weights)
     deviation, reach = math.sqrt(variance_of(draws)), half_width(draws)
     return _rows(session, found, weights, (values, [deviation] * len(values), [reach] * len(values)), start, end)
+
+
+def require_plain(release: Release) -> None:
+    """Refuse releases of several figures, of means and of sums: ranges are about a count."""
+    if local_publish.is_local(release):
+        return
+    streams, formulas = (release.content["publication"][name] for name in ("streams", "formulas"))
+    if len(streams) > 1 or len(formulas) > 1 or streams[0]["term"] is not None:
+        raise NotSupported(
+            f"release {release.name} publishes other figures than one count: ranges and restated histories are of counts",
+            hint="Declare a release of the count alone, with every range you want between its boundaries.",
+        )
 
 
 def range_value(session: Session, *, group_key: list[str], **arguments: Any) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dbext.database import catalog, moments, nodes, releases
+from dbext.database.nodes import Source
 from dbext.database.releases import Release
 from dbext.database.session import Session
 from dbext.mechanisms.assemble import Edge
@@ -15,6 +16,7 @@ from dbext.query.local_plan import LocalPlan, local_plan_from_json
 from dbext.query.plan import Plan, plan_from_json
 from dbext.service import local_publish
 from dbext.service.noising import Noising, answers
+from dbext.service.range import require_plain
 
 
 def restated_history(session: Session, *, release: str | None) -> list[dict[str, Any]]:
@@ -23,9 +25,10 @@ def restated_history(session: Session, *, release: str | None) -> list[dict[str,
     Whoever may read the release table may ask. Published rows stay as they are.
     """
     found = releases.by_name(session, release)
+    require_plain(found)
     local = local_publish.is_local(found)
     plan = (local_plan_from_json if local else plan_from_json)(found.content["plan"])
-    releases.require_readable(session, found, plan.measure.value)
+    releases.require_readable(session, found, plan.measure.value if local else found.content["publication"]["formulas"][0]["label"])
     table = catalog.tracked_table(session, found.table_id)
     periods = range(1, found.next_answer)
     if not periods:
@@ -33,7 +36,7 @@ def restated_history(session: Session, *, release: str | None) -> list[dict[str,
     if local:
         return _rows(session, found, plan, periods, *_from_reports(session, found, plan, periods))
     beginning = min([table.first_tick, *(leaf.end for leaf in plan.leaves(1) if leaf.start is None)]) - 1
-    noising = Noising(found.release_id, plan, found.content["cells"], beginning)
+    noising = Noising(Source(found.release_id), plan, found.content["cells"], beginning)
     values, errors = (_as_published if _settled(plan, noising) else _restated)(session, noising, periods)
     return _rows(session, found, plan, periods, values, [[error] * noising.cells for error in errors])
 
@@ -44,7 +47,7 @@ def _from_reports(
     """Return estimates and their errors, cell by cell, of each window from all reports so far."""
     last, windows = periods[-1], [plan.mechanism.window(period) for period in periods]
     weights = [combination(plan.mechanism, last, plan.node_variance, *window) for window in windows]
-    known = nodes.committed(session, release.release_id, {number for one in weights for number, _ in one})
+    known = nodes.committed(session, Source(release.release_id), {number for one in weights for number, _ in one})
     made = [local_publish.combined(plan, one, known) for one in weights]
     return [values for values, _, _ in made], [errors for _, errors, _ in made]
 
@@ -55,7 +58,7 @@ def _settled(plan: Plan, noising: Noising) -> bool:
 
 
 def _as_published(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[list[list[float]], list[float]]:
-    return answers(session, noising, periods), [noising.plan.std_error(period) for period in periods]
+    return answers(session, noising, noising.plan.mechanism, periods), [noising.plan.std_error(period) for period in periods]
 
 
 def _restated(session: Session, noising: Noising, periods: Sequence[int]) -> tuple[list[list[float]], list[float]]:
@@ -65,7 +68,7 @@ def _restated(session: Session, noising: Noising, periods: Sequence[int]) -> tup
 
     plan = noising.plan
     drawn = {node.number: node for period in periods for node in plan.mechanism.nodes(period)}
-    known = nodes.committed(session, noising.release_id, list(drawn))
+    known = nodes.committed(session, noising.source, list(drawn))
     edges = [Edge(number, drawn[number].start, drawn[number].end, plan.node_variance(number)) for number in known]
     noisy = np.array([known[edge.number] for edge in edges], dtype=float)
     values, variances = restated(edges, noisy, [plan.window(period) for period in periods])

@@ -100,6 +100,18 @@ COMMENT ON COLUMN dbext_private.tracked_column.type_name IS 'Type without modifi
 COMMENT ON COLUMN dbext_private.tracked_column.labels IS 'Labels of an enum by OID, as last seen; NULL for other types';
 COMMENT ON COLUMN dbext_private.tracked_column.gone IS 'Dropped or given another type since: captured as NULL from then on';
 
+CREATE TABLE dbext_private.column_bounds (
+    table_id integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
+    position integer NOT NULL,
+    low      numeric NOT NULL,
+    high     numeric NOT NULL,
+    grid     numeric NOT NULL CONSTRAINT column_bounds_grid_positive CHECK (grid > 0),
+    PRIMARY KEY (table_id, position),
+    CONSTRAINT column_bounds_in_order CHECK (low < high)
+);
+COMMENT ON TABLE dbext_private.column_bounds IS
+    'What the DBA said that the values of a column lie between, and the grid that sums round them to. Releases keep a copy of their own.';
+
 CREATE TABLE dbext_private.entry_type (
     table_id              integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
     type_no               integer NOT NULL CONSTRAINT entry_type_number_positive CHECK (type_no > 0),
@@ -208,18 +220,21 @@ COMMENT ON TABLE dbext_private.release_key IS 'Public group keys, frozen with th
 
 CREATE TABLE dbext_private.tick_sum (
     release_id integer NOT NULL REFERENCES dbext_private.release,
+    stream_no  integer NOT NULL DEFAULT 1,
     tick       bigint NOT NULL,
     sums       bigint[] NOT NULL,
-    PRIMARY KEY (release_id, tick)
+    PRIMARY KEY (release_id, stream_no, tick)
 );
 COMMENT ON TABLE dbext_private.tick_sum IS 'Exact effect of one tick on every cell, in order of cell. A tick without a row has no effect.';
+COMMENT ON COLUMN dbext_private.tick_sum.stream_no IS 'Which statistic of the release: a count, a sum, a sum of squares';
 
 CREATE TABLE dbext_private.node (
     release_id integer NOT NULL REFERENCES dbext_private.release,
+    stream_no  integer NOT NULL DEFAULT 1,
     node_no    bigint NOT NULL,
     noisy      numeric[] NOT NULL,
     drawn_in   xid8 NOT NULL DEFAULT pg_catalog.pg_current_xact_id(),
-    CONSTRAINT node_drawn_once PRIMARY KEY (release_id, node_no)
+    CONSTRAINT node_drawn_once PRIMARY KEY (release_id, stream_no, node_no)
 );
 COMMENT ON TABLE dbext_private.node IS 'Noisy nodes or encoder rows, one whole number per cell. The primary key makes a second draw impossible; nothing is answered from a node whose transaction is not committed.';
 
@@ -323,7 +338,7 @@ DO $$
 DECLARE
     relation text;
 BEGIN
-    FOREACH relation IN ARRAY ARRAY['cluster_identity', 'budget', 'tracked_table', 'tracked_partition', 'tracked_column', 'entry_type', 'seal_head', 'seal',
+    FOREACH relation IN ARRAY ARRAY['cluster_identity', 'budget', 'tracked_table', 'tracked_partition', 'tracked_column', 'column_bounds', 'entry_type', 'seal_head', 'seal',
         'schema_event', 'public_column', 'release', 'release_key', 'release_member', 'tick_sum', 'node', 'report', 'ledger', 'question', 'table_grant', 'allowance'] LOOP
         PERFORM pg_catalog.pg_extension_config_dump(('dbext_private.' || relation)::pg_catalog.regclass, '');
     END LOOP;

@@ -3,7 +3,8 @@
 
 CREATE TYPE dbext.candidate AS (
     mechanism text, noise text, mean_std_error double precision, worst_std_error double precision,
-    epsilon_by_type jsonb, chosen boolean, reason text, kind text, horizon bigint, notes text, age_dependent jsonb);
+    epsilon_by_type jsonb, chosen boolean, reason text, kind text, horizon bigint, notes text, age_dependent jsonb,
+    stream text, share double precision);
 COMMENT ON TYPE dbext.candidate IS 'One way to make a release: predicted standard errors, and the lifetime loss of an entry of each type.';
 COMMENT ON COLUMN dbext.candidate.mechanism IS 'How nodes are drawn and answers put together';
 COMMENT ON COLUMN dbext.candidate.noise IS 'Law and parameter of the noise';
@@ -17,6 +18,8 @@ COMMENT ON COLUMN dbext.candidate.horizon IS 'Periods in all, or in each epoch; 
 COMMENT ON COLUMN dbext.candidate.notes IS 'How the declaration was read where SQL leaves room';
 COMMENT ON COLUMN dbext.candidate.age_dependent IS
     'Of the plan of a declared release whose table has a model: what it tells about the present status in each column, as in dbext.age_risk';
+COMMENT ON COLUMN dbext.candidate.stream IS 'The statistic that is noised: a count, a sum, a sum of squares';
+COMMENT ON COLUMN dbext.candidate.share IS 'Part of the release''s budget that this statistic gets';
 
 CREATE TYPE dbext.window_answer AS (
     value double precision, std_error double precision, lower_95 double precision, upper_95 double precision,

@@ -66,6 +66,18 @@ FROM dbext_private.entry_type AS e
 JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) e.table_id;
 COMMENT ON VIEW dbext.entry_type IS 'Mutation constraints by entry type, in order of declaration: the first that applies to an entry''s first image is its type.';
 
+CREATE VIEW dbext.column_bounds AS
+SELECT pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, c.column_name, b.low, b.high, b.grid
+FROM dbext_private.column_bounds AS b
+JOIN dbext_private.tracked_column AS c ON c.table_id OPERATOR(pg_catalog.=) b.table_id AND c.position OPERATOR(pg_catalog.=) b.position
+JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) b.table_id;
+COMMENT ON VIEW dbext.column_bounds IS 'What the values of columns are said to lie between (dp_bounds): later releases sum them so.';
+COMMENT ON COLUMN dbext.column_bounds.table_name IS 'The table';
+COMMENT ON COLUMN dbext.column_bounds.column_name IS 'The column';
+COMMENT ON COLUMN dbext.column_bounds.low IS 'Smaller values count as this one';
+COMMENT ON COLUMN dbext.column_bounds.high IS 'Larger values count as this one';
+COMMENT ON COLUMN dbext.column_bounds.grid IS 'Values are rounded to multiples of this';
+
 CREATE VIEW dbext.schema_event AS
 SELECT pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, e.kind, e.description,
        dbext_private.public_moment(e.table_id, e.from_tick OPERATOR(pg_catalog.-) 1) AS from_moment,

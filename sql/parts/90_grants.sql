@@ -52,7 +52,7 @@ REVOKE UPDATE, DELETE, TRUNCATE ON dbext_private.ledger FROM dbext_owner;
 
 -- Readers: public views and release tables (the latter are granted column by column when they are made). The roles are the cluster's;
 -- USAGE on schemas dbext and dp_release, which admits somebody to this database, is granted by a superuser role by role.
-GRANT SELECT ON dbext.tracked_table, dbext.entry_type, dbext.schema_event, dbext.release_status, dbext.budget_status, dbext.budget_use, dbext.allowance, dbext.table_grant,
+GRANT SELECT ON dbext.tracked_table, dbext.entry_type, dbext.column_bounds, dbext.schema_event, dbext.release_status, dbext.budget_status, dbext.budget_use, dbext.allowance, dbext.table_grant,
         dbext.audit_status, dbext.age_risk
     TO dbext_reader, dbext_analyst, dbext_admin;
 GRANT EXECUTE ON FUNCTION dbext_private.public_moment(integer, bigint), dbext_private.public_subject(integer),
@@ -110,6 +110,7 @@ GRANT EXECUTE ON FUNCTION
     dbext_private.note_behind(),
     dbext_private.vouch(),
     dbext_private.was_witnessed(),
+    dp_bounds(regclass, text, numeric, numeric, numeric),
     dbext_private.record_public_column(regclass, text),
     dbext_private.sealable_tables(),
     dbext_private.due_releases(),

@@ -661,3 +661,256 @@ error: std 2.799, 95% within 6 in period 1
 epsilon: 0.5
 loss: local epsilon 0.5
 note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there;
+
+# --- figures: sums, means, windows of their own
+
+-- every: 1 day
+SELECT count(*) AS n FROM cases WHERE dp_time > now() - INTERVAL '1 day';
+kind: disjoint
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 58
+error: std 82.02, 95% within 174 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.0344827;
+
+-- every: 1 day
+SELECT count(DISTINCT id) FROM cases WHERE dp_time > now() - INTERVAL '1 day';
+kind: disjoint
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 58
+error: std 82.02, 95% within 174 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.0344827;
+
+-- every: 1 day
+SELECT count(status) FROM cases WHERE imported AND dp_time > now() - INTERVAL '1 day';
+kind: disjoint
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 58
+error: std 82.02, 95% within 174 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.0344827;
+
+-- every: 1 day
+-- bounds: age 0 120
+SELECT sum(age) FROM cases WHERE dp_time > now() - INTERVAL '1 day';
+figures: sum = sum of 0
+statistic 0: sum of age where age IS NOT NULL, stream 0
+loss together: imported epsilon 0.5, local epsilon 0.0344827
+--- stream 0: 1.000 of the budget, an entry adds 0 to 120
+kind: disjoint
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 6960
+error: std 9843, 95% within 2.085e+04 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.0344827;
+
+-- every: 1 day
+-- bounds: amount -10 30 0.5
+-- groups: VALUES ('Tainan'), ('Kaohsiung')
+SELECT county, sum(amount) FROM cases WHERE dp_time > now() - INTERVAL '7 days' GROUP BY county;
+figures: sum = sum of 0
+statistic 0: sum of amount where amount <> 'NaN' AND amount IS NOT NULL, stream 0
+loss together: imported epsilon 0.5, local epsilon 0.222222
+--- stream 0: 1.000 of the budget, an entry adds -20 to 60
+kind: sliding
+measure: net by group
+periods: 1 day each from boundary 5700, without end
+first window: (5694, 5701], 7 days
+mechanism: independent_windows
+noise: discrete Laplace of scale 7560
+error: std 1.069e+04, 95% within 2.265e+04 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.222222;
+
+-- every: 1 day
+-- bounds: age 0 120
+-- max_error: 1000
+-- horizon: 30
+-- types: local k3
+SELECT sum(age) FROM cases;
+figures: sum = sum of 0
+statistic 0: sum of age where age IS NOT NULL, stream 0
+loss together: local epsilon 3.71486
+--- stream 0: 1.000 of the budget, an entry adds 0 to 120
+kind: running_total
+measure: state
+periods: 1 day each from boundary 5700, 30 in all
+first window: (-infinity, 5701], everything
+mechanism: plain_sums on the state before period 1
+noise: discrete Laplace of scale 64.61
+error: std 129.2, 95% within 266 in period 1
+epsilon: 3.71486
+loss: local epsilon 3.71486;
+
+-- every: 1 day
+-- bounds: age 0 120
+-- measure: entered
+SELECT avg(age) FROM cases WHERE dp_time > now() - INTERVAL '1 day';
+figures: avg = avg of 0 and 1
+statistic 0: sum of age where age IS NOT NULL, stream 0
+statistic 1: count where age IS NOT NULL, stream 1
+loss together: imported epsilon 0.5, local epsilon 0.0333333
+--- stream 0: 0.500 of the budget, an entry adds -60 to 60
+kind: disjoint
+measure: entered
+periods: 1 day each from boundary 5700, without end
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 3600
+error: std 5091, 95% within 1.078e+04 in period 1
+epsilon: 0.25
+loss: imported epsilon 0.25, local epsilon 0.0166667
+--- stream 1: 0.500 of the budget, an entry adds 0 to 1
+kind: disjoint
+measure: entered
+periods: 1 day each from boundary 5700, without end
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 60
+error: std 84.85, 95% within 180 in period 1
+epsilon: 0.25
+loss: imported epsilon 0.25, local epsilon 0.0166667;
+
+-- every: 1 day
+-- bounds: age 0 120
+-- delta: 1/1000000
+-- horizon: 30
+-- types: local k3
+SELECT count(*) AS n, count(*) FILTER (WHERE imported) AS imported, sum(age) AS age_sum, avg(age) AS mean_age, variance(age), stddev_pop(age) AS deviation FROM cases;
+figures: n = count of 0, imported = count of 1, age_sum = sum of 2, mean_age = avg of 2 and 3, variance = var_samp of 4 and 2 and 3, deviation = stddev_pop of 4 and 2 and 3
+statistic 0: count, stream 0
+statistic 1: count where imported, stream 1
+statistic 2: sum of age where age IS NOT NULL, stream 2
+statistic 3: count where age IS NOT NULL, stream 3
+statistic 4: sum of squares of age where age IS NOT NULL, stream 4
+loss together: local rho 0.00664152
+--- stream 0: 0.200 of the budget, an entry adds 0 to 1
+kind: running_total
+measure: state
+periods: 1 day each from boundary 5700, 30 in all
+first window: (-infinity, 5701], everything
+mechanism: square_root on the state before period 1
+noise: discrete Gaussian of sigma 2.271e+06 on encoder rows
+error: std 38.75, 95% within 75.94 in period 1
+epsilon: 0.212653
+loss: local rho 0.0013283
+--- stream 1: 0.200 of the budget, an entry adds 0 to 1
+kind: running_total
+measure: state
+periods: 1 day each from boundary 5700, 30 in all
+first window: (-infinity, 5701], everything
+mechanism: square_root on the state before period 1
+noise: discrete Gaussian of sigma 2.271e+06 on encoder rows
+error: std 38.75, 95% within 75.94 in period 1
+epsilon: 0.212653
+loss: local rho 0.0013283
+--- stream 2: 0.200 of the budget, an entry adds 0 to 120
+kind: running_total
+measure: state
+periods: 1 day each from boundary 5700, 30 in all
+first window: (-infinity, 5701], everything
+mechanism: square_root on the state before period 1
+noise: discrete Gaussian of sigma 2.726e+08 on encoder rows
+error: std 4650, 95% within 9113 in period 1
+epsilon: 0.212653
+loss: local rho 0.0013283
+--- stream 3: 0.200 of the budget, an entry adds 0 to 1
+kind: running_total
+measure: state
+periods: 1 day each from boundary 5700, 30 in all
+first window: (-infinity, 5701], everything
+mechanism: square_root on the state before period 1
+noise: discrete Gaussian of sigma 2.271e+06 on encoder rows
+error: std 38.75, 95% within 75.94 in period 1
+epsilon: 0.212653
+loss: local rho 0.0013283
+--- stream 4: 0.200 of the budget, an entry adds 0 to 3600
+kind: running_total
+measure: state
+periods: 1 day each from boundary 5700, 30 in all
+first window: (-infinity, 5701], everything
+mechanism: square_root on the state before period 1
+noise: discrete Gaussian of sigma 8.177e+09 on encoder rows
+error: std 1.395e+05, 95% within 2.734e+05 in period 1
+epsilon: 0.212653
+loss: local rho 0.0013283;
+
+-- every: 1 day
+-- types: local k3
+SELECT count(*) FILTER (WHERE dp_time > now() - INTERVAL '7 days') AS d7, count(*) FILTER (WHERE dp_time > now() - INTERVAL '14 days') AS d14, count(*) FILTER (WHERE dp_time > now() - INTERVAL '28 days') AS d28 FROM cases;
+figures: d7 = count of 0, d14 = count of 1, d28 = count of 2
+statistic 0: count over 7 periods, stream 0
+statistic 1: count over 14 periods, stream 0
+statistic 2: count over 28 periods, stream 0
+loss together: local epsilon 0.5
+--- stream 0: 1.000 of the budget, an entry adds 0 to 1
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5673, 5701], 28 days
+mechanism: disjoint_sums of 28 periods
+noise: discrete Laplace of scale 4
+error: std 29.86, 95% within 59 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+-- every: 1 day
+-- types: local k3
+-- delta: 1/1000000
+SELECT count(*) FILTER (WHERE dp_time > now() - INTERVAL '7 days') AS d7, count(*) FILTER (WHERE dp_time > now() - INTERVAL '14 days') AS d14, count(*) FILTER (WHERE dp_time > now() - INTERVAL '28 days') AS d28 FROM cases;
+figures: d7 = count of 0, d14 = count of 1, d28 = count of 2
+statistic 0: count over 7 periods, stream 0
+statistic 1: count over 14 periods, stream 0
+statistic 2: count over 28 periods, stream 0
+loss together: local rho 0.00664152
+--- stream 0: 1.000 of the budget, an entry adds 0 to 1
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5673, 5701], 28 days
+mechanism: shared_windows of 7, 14, 28 periods
+noise: discrete Gaussian of sigma 1.092e+06 on encoder rows
+error: std 30.22, 95% within 59.23 in period 1
+epsilon: 0.5
+loss: local rho 0.00664152;
+
+-- every: 7 days
+-- types: local k3
+SELECT count(*) FILTER (WHERE dp_time > now() - INTERVAL '7 days') AS d7, count(*) FILTER (WHERE dp_time > now() - INTERVAL '10 days') AS d10 FROM cases;
+figures: d7 = count of 0, d10 = count of 1
+statistic 0: count, stream 0
+statistic 1: count, stream 1
+loss together: local epsilon 0.5
+--- stream 0: 0.409 of the budget, an entry adds 0 to 1
+kind: disjoint
+measure: net
+periods: 7 days each from boundary 5698, without end
+first window: (5698, 5705], 7 days
+mechanism: independent_windows
+noise: discrete Laplace of scale 9.769
+error: std 13.81, 95% within 29 in period 1
+epsilon: 0.204729
+loss: local epsilon 0.204729
+--- stream 1: 0.591 of the budget, an entry adds 0 to 1
+kind: sliding
+measure: net
+periods: 7 days each from boundary 5698, without end
+first window: (5695, 5705], 10 days
+mechanism: disjoint_sums of 1 period and 3 ticks more
+noise: discrete Laplace of scale 6.773
+error: std 16.58, 95% within 34 in period 1
+epsilon: 0.295271
+loss: local epsilon 0.295271;

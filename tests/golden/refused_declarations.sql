@@ -69,7 +69,7 @@ SELECT count(*) FROM cases AS c (a, b);
 DP010 at 31: an alias takes no column names;
 
 SELECT count(*) FROM cases TABLESAMPLE SYSTEM (10);
-DP010 at 28: every row counts: no FILTER, DISTINCT or sampling
+DP010 at 28: every row counts: no sampling
 hint: Put conditions in WHERE.;
 
 SELECT count(*) FROM cases AS c WHERE cases.status = 'a';
@@ -86,48 +86,211 @@ DP010 at 8: count(*) is missing
 hint: Write SELECT county, count(*) with the columns of GROUP BY before it.;
 
 SELECT count(1) FROM cases;
-DP010 at 8: only count(*) can be released
-hint: count(1) is the same; for count(column) write count(*) with column IS NOT NULL in WHERE.;
-
-SELECT count(status) FROM cases;
-DP010 at 8: only count(*) can be released
-hint: count(1) is the same; for count(column) write count(*) with column IS NOT NULL in WHERE.;
+DP010 at 8: count() takes a star or a column
+hint: count(1) is count(*).;
 
 SELECT count(DISTINCT status) FROM cases;
-DP010 at 14: DISTINCT is not allowed
-hint: Only count(*) can be released; for comparing, use = or <> and IS NULL.;
-
-SELECT count(*) FILTER (WHERE imported) FROM cases;
-DP010 at 17: every row counts: no FILTER, DISTINCT or sampling
-hint: Put conditions in WHERE.;
+DP010 at 8: the number of distinct values cannot be released: one entry decides whether a value occurs, as often as others with that value come and go
+hint: Count entries with count(DISTINCT id), or group by the column, with its values as public keys.;
 
 SELECT count(*) OVER () FROM cases;
 DP010 at 17: window functions are not allowed
-hint: Count with count(*) and GROUP BY.;
-
-SELECT sum(age) FROM cases;
-DP010 at 8: the function sum() is not allowed
-hint: Only count(*) can be released.;
+hint: Write count(*), sum(column) and GROUP BY.;
 
 SELECT count(*), count(*) FROM cases;
-DP010 at 18: only one count(*) is possible
-hint: Declare each statistic as a release of its own.;
-
-SELECT count(*) AS n FROM cases;
-DP010 at 8: aliases are not allowed here
-hint: The release table names its columns itself.;
+DP010 at 18: two figures are named count
+hint: Give each a name: count(*) AS n.;
 
 SELECT DISTINCT count(*) FROM cases;
-DP010 at 8: DISTINCT is not allowed
-hint: Only count(*) can be released; for comparing, use = or <> and IS NULL.;
+DP010 at 8: DISTINCT is not allowed here
+hint: Write count(DISTINCT unit) to count entries; for comparing, use = or <> and IS NULL.;
 
 SELECT count(*) + 1 FROM cases;
 DP010 at 17: arithmetic is not allowed
 hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
 
 SELECT max(age), count(*) FROM cases;
-DP010 at 8: the function max() is not allowed
-hint: Only count(*) can be released.;
+DP010 at 8: max() cannot be released: one entry alone decides it, so that its noise would have to be as wide as the column
+hint: Count beyond limits of your own: count(*) FILTER (WHERE age >= 90) AS over_90.;
+
+# --- figures
+SELECT min(age) FROM cases;
+DP010 at 8: min() cannot be released: one entry alone decides it, so that its noise would have to be as wide as the column
+hint: Count beyond limits of your own: count(*) FILTER (WHERE age >= 90) AS over_90.;
+
+SELECT median(age) FROM cases;
+DP010 at 8: median() cannot be released as such: one entry can move it from any value to any other
+hint: Count over bins: count(*) FILTER (WHERE age < 20) AS under_20, and so on; the noisy counts say between which limits it lies.;
+
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY age) FROM cases;
+DP010 at 8: percentile_cont() cannot be released as such: one entry can move it from any value to any other
+hint: Count over bins: count(*) FILTER (WHERE age < 20) AS under_20, and so on; the noisy counts say between which limits it lies.;
+
+SELECT mode() WITHIN GROUP (ORDER BY age) FROM cases;
+DP010 at 8: mode() cannot be released as such: one entry can move it from any value to any other
+hint: Count over bins: count(*) FILTER (WHERE age < 20) AS under_20, and so on; the noisy counts say between which limits it lies.;
+
+SELECT string_agg(status, ',') FROM cases;
+DP010 at 8: string_agg() cannot be released: it shows the values of single entries
+hint: Group by a column with public keys and count.;
+
+SELECT corr(age, score) FROM cases;
+DP010 at 8: corr() is not available
+hint: Release sum, avg and variance of each column; products need a column that holds them.;
+
+SELECT bool_or(imported) FROM cases;
+DP010 at 8: bool_or() cannot be released: one entry alone decides it
+hint: Count those that satisfy the condition: count(*) FILTER (WHERE condition).;
+
+SELECT approx_count_distinct(status) FROM cases;
+DP010 at 8: approx_count_distinct() cannot be released: one entry decides whether a value occurs, as often as others with that value come and go
+hint: Group by the column, with its values as public keys, and count.;
+
+SELECT count(DISTINCT id, status) FROM cases;
+DP010 at 8: the number of distinct values cannot be released: one entry decides whether a value occurs, as often as others with that value come and go
+hint: Count entries with count(DISTINCT id), or group by the column, with its values as public keys.;
+
+SELECT sum(DISTINCT age) FROM cases;
+DP010 at 21: sum(DISTINCT ...) cannot be released
+hint: Leave DISTINCT out.;
+
+SELECT sum(age + 1) FROM cases;
+DP010 at 16: arithmetic is not allowed
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+
+SELECT sum(1) FROM cases;
+DP010 at 8: sum() takes a column
+hint: Track a column that holds the value; PostgreSQL can generate one.;
+
+SELECT sum(*) FROM cases;
+DP010 at 8: sum() takes a column
+hint: Track a column that holds the value; PostgreSQL can generate one.;
+
+SELECT sum(status) FROM cases;
+DP010 at 12: sum() needs a column of numbers, and status is of type pg_catalog.text
+hint: Count entries instead: count(*) FILTER (WHERE condition).;
+
+SELECT avg(onset) FROM cases;
+DP010 at 12: avg() needs a column of numbers, and onset is of type pg_catalog.date
+hint: Count entries instead: count(*) FILTER (WHERE condition).;
+
+SELECT sum(nothing) FROM cases;
+DP010 at 12: there is no tracked column nothing
+hint: Tracked columns: Kreis, address, age, amount, county, id, imported, noted, onset, photo, score, seen, serotype, status, stay, token, user, vaccinated, 縣市.;
+
+SELECT sum(lower(status)) FROM cases;
+DP010 at 8: sum() takes a column
+hint: Track a column that holds the value; PostgreSQL can generate one.;
+
+-- every: 1 day
+SELECT sum(age) FROM cases;
+DP010 at 12: column age has no bounds, so that one entry could change its sum without limit
+hint: SELECT dp_bounds('cases', 'age', low, high); values beyond are counted as the nearer bound.;
+
+-- every: 1 day
+SELECT sum(amount) FILTER (WHERE imported) AS a, avg(amount) FROM cases;
+DP010 at 12: column amount has no bounds, so that one entry could change its sum without limit
+hint: SELECT dp_bounds('cases', 'amount', low, high); values beyond are counted as the nearer bound.;
+
+SELECT count(*) FILTER (imported) FROM cases;
+DP010 at 17: FILTER stands after a figure
+hint: Write count(*) FILTER (WHERE condition).;
+
+SELECT count(*) FILTER (WHERE) FROM cases;
+DP010 at 30: this is not understood as SQL
+hint: A comma, an operator or a keyword may be missing or out of place near here.;
+
+SELECT filter (WHERE imported) FROM cases;
+DP010 at 8: FILTER stands after a figure
+hint: Write count(*) FILTER (WHERE condition).;
+
+SELECT county FILTER (WHERE imported), count(*) FROM cases GROUP BY county;
+DP010 at 15: FILTER stands after a figure
+hint: Write count(*) FILTER (WHERE condition).;
+
+SELECT count(*) FILTER (WHERE count(*) > 1) FROM cases;
+DP010 at 31: count(*) and other figures belong into the list after SELECT, and only there;
+
+SELECT count(*) FILTER (WHERE imported) FILTER (WHERE vaccinated) FROM cases;
+DP010 at 48: this is not understood as SQL
+hint: A comma, an operator or a keyword may be missing or out of place near here.;
+
+SELECT count(*) FILTER (WHERE id IN (SELECT id FROM cases)) FROM cases;
+DP010 at 38: subqueries are not allowed
+hint: Write the condition over the columns of the tracked table alone.;
+
+SELECT count(*) FILTER (WHERE dp_time > now() - INTERVAL '7 days') AS d7, count(*) AS n FROM cases;
+DP010 at 75: this figure has no window, and others have
+hint: Write count(*) FILTER (WHERE dp_time > now() - INTERVAL '7 days') AS d7, and a window of its own for every other figure.;
+
+-- every: 1 day
+SELECT count(*) FILTER (WHERE dp_time > now() - INTERVAL '7 days') FROM cases WHERE dp_time > now() - INTERVAL '14 days';
+DP010 at 8: this figure has a window, and the declaration has another
+hint: State windows in WHERE, or in every FILTER.;
+
+SELECT count(*) FILTER (WHERE dp_time > '2015-09-01') FROM cases;
+DP010 at 8: the window of a FILTER moves with now()
+hint: Write count(*) FILTER (WHERE dp_time > now() - INTERVAL '7 days') AS d7, and a window of its own for every other figure.;
+
+SELECT count(*) FILTER (WHERE dp_time > now() - INTERVAL '7 days') AS d7, count(*) FILTER (WHERE dp_time > now() - INTERVAL '14 days' AND dp_time <= now() - INTERVAL '2 days') AS d14 FROM cases;
+DP010 at 75: the windows of one release end at one time
+hint: Declare a release for each age.;
+
+SELECT count(*) AS n, sum(age) AS n FROM cases;
+DP010 at 23: two figures are named n
+hint: Give each a name: count(*) AS n.;
+
+-- every: 1 day
+SELECT count(*) AS window_end FROM cases;
+DP010 at 8: a release table has a column window_end of its own
+hint: Give the figure another name: count(*) AS n.;
+
+-- every: 1 day
+SELECT count(*) AS a, count(*) FILTER (WHERE imported) AS a_lower_95 FROM cases;
+DP010 at 23: a release table has a column a_lower_95 of its own
+hint: Give the figure another name: count(*) AS n.;
+
+-- every: 1 day
+SELECT count(*) AS nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn FROM cases;
+DP010 at 8: a figure's name has at most 53 bytes;
+
+SELECT count(age imported) FROM cases;
+DP010 at 18: this is not understood as SQL
+hint: A comma, an operator or a keyword may be missing or out of place near here.;
+
+SELECT avg(age) OVER () FROM cases;
+DP010 at 17: window functions are not allowed
+hint: Write count(*), sum(column) and GROUP BY.;
+
+-- every: 1 day
+-- bounds: age 0 120
+SELECT avg(age) FROM cases WHERE dp_time > now() - INTERVAL '7 days';
+DP010 at 8: avg() of changes means nothing: measure net sums what came less what went
+hint: Use measure => 'entered' for those who came in the window, 'left' for those who went, or 'state' without a window.;
+
+-- every: 1 day
+-- bounds: age 0 120
+-- max_error: 10
+SELECT count(*) AS n, sum(age) FROM cases;
+DP001: max_error is about one figure, and these are several, in units of their own
+hint: Give epsilon; dp_plan_release shows the error of each.;
+
+-- every: 1 day
+-- bounds: score -1000000 1000000 0.1
+SELECT variance(score) FROM cases;
+DP001: the bounds of column score are too many steps of its grid apart for variance()
+hint: Declare a coarser grid with dp_bounds: values are rounded to it.;
+
+-- every: 1 day
+-- bounds: score -100000000 100000000 0.1
+SELECT sum(score) FROM cases;
+DP001: the bounds of column score are too many steps of its grid apart for sum()
+hint: Declare a coarser grid with dp_bounds: values are rounded to it.;
+
+-- every: 1 day
+SELECT county, sum(age) FROM cases GROUP BY county;
+DP010 at 45: GROUP BY county needs a public list of keys
+hint: Add groups => with VALUES ('a'), ('b') or SELECT column FROM table.;
 
 # --- groups
 SELECT county, count(*) FROM cases;
@@ -145,8 +308,8 @@ DP010 at 45: GROUP BY takes plain columns by name
 hint: Write the names of the columns, without parentheses.;
 
 SELECT county AS c, count(*) FROM cases GROUP BY county;
-DP010 at 8: aliases are not allowed here
-hint: The release table names its columns itself.;
+DP010 at 8: only figures can be named
+hint: The release table calls a column of GROUP BY what the table does.;
 
 SELECT county, count(*) FROM cases GROUP BY ROLLUP (county);
 DP010 at 45: the function rollup() is not allowed
@@ -578,7 +741,7 @@ DP010 at 34: the current time can only limit dp_time
 hint: The state of an entry would change without a mutation.;
 
 SELECT count(*) FROM cases WHERE count(*) > 10;
-DP010 at 34: count(*) belongs into the list after SELECT, and only there;
+DP010 at 34: count(*) and other figures belong into the list after SELECT, and only there;
 
 SELECT count(*) FROM cases WHERE lower(dp_time) = 'a';
 DP010 at 34: dp_time can only be bounded by <, <=, >, >= or BETWEEN

@@ -141,8 +141,8 @@ DP010 at 1: the function exists() is not allowed
 hint: Write the condition over the columns of the tracked table alone.;
 
 status IS DISTINCT FROM 'a';
-DP010 at 11: DISTINCT is not allowed
-hint: Only count(*) can be released; for comparing, use = or <> and IS NULL.;
+DP010 at 11: DISTINCT is not allowed here
+hint: Write count(DISTINCT unit) to count entries; for comparing, use = or <> and IS NULL.;
 
 status LIKE 'a!%' ESCAPE '!';
 DP010 at 19: ESCAPE is not allowed
@@ -235,7 +235,7 @@ hint: Write the condition with AND, OR and NOT.;
 
 count(*) > 1;
 DP010 at 1: count() cannot be used here
-hint: A predicate is a condition on one entry; the count is made for you.;
+hint: A condition is about one entry; figures stand after SELECT.;
 
 coalesce(status, 'a') = 'a';
 DP010 at 1: the function coalesce() is not allowed

@@ -8,12 +8,14 @@ import pytest
 
 from dbext.errors import DbextError
 from dbext.privacy.constraint import Constraint, EntryType
+from dbext.query.bounds import Bounds
 from dbext.query.calendar import parse_span, tick_from_span
 from dbext.query.compiler import compile_declaration, compile_predicate, resolve
 from dbext.query.groups import group_source
-from dbext.query.plan_text import plan_text
-from dbext.query.planner import Request, plan
+from dbext.query.plan_text import publication_text
+from dbext.query.planner import Request
 from dbext.query.text import text
+from dbext.query.together import plan_publication
 from tests.golden.loader import cases
 from tests.unit.query.tables import COLUMNS
 
@@ -30,7 +32,7 @@ def entry_types(spec):
 
 
 def planned(case):
-    """The plan's text under a case's settings: those of Request, tick, types, delta, and `boundary 2015-09-01: 5720`."""
+    """The plan's text under a case's settings: those of Request, tick, types, delta, bounds, and `boundary 2015-09-01: 5720`."""
     settings = DEFAULTS | case.settings
     boundaries = {key.removeprefix("boundary "): int(value) for key, value in settings.items() if key.startswith("boundary ")}
     declaration = resolve(compile_declaration(case.given), COLUMNS)
@@ -47,7 +49,17 @@ def planned(case):
         first_tick=int(settings["first_tick"]) if "first_tick" in settings else None,
     )
     tick, types = tick_from_span(parse_span(settings["tick"])), entry_types(settings["types"])
-    return plan_text(plan(declaration.with_boundaries(boundaries), request, tick, types, Fraction(settings["delta"])), tick, types)
+    bounds = column_bounds(settings.get("bounds", ""))
+    made = plan_publication(declaration.with_boundaries(boundaries), request, tick, types, Fraction(settings["delta"]), bounds)
+    return publication_text(made.publication, tick, types)
+
+
+def column_bounds(spec):
+    """`age 0 120 1, amount 0 1000 0.1` -> bounds by position."""
+    made = {}
+    for name, *figures in (one.split() for one in spec.split(", ") if one):
+        made[next(one.position for one in COLUMNS if one.name == name)] = Bounds(*map(Fraction, figures))
+    return made
 
 
 def refusal(case, attempt):

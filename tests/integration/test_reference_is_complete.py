@@ -110,7 +110,7 @@ def test_release_table_and_view_have_the_columns_described(ready, measure):
             if row["column"] == "(group columns)":
                 expected += [("county", "text"), ("status_or_label", "text")]
             else:
-                expected.append((measure if row["column"] == "(measure)" else code(row["column"]), row["type"]))
+                expected.append((measure if row["column"] == "(figure)" else code(row["column"]), row["type"]))
         actual = [(column, short(kind)) for column, kind in ready.database.fetch(COLUMNS, (name,))]
         assert actual == [("group_status" if column == "status_or_label" else column, kind) for column, kind in expected]
 

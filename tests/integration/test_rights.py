@@ -22,6 +22,7 @@ PUBLIC_FUNCTIONS = {
     "dp_set_allowance": ADMIN,
     "dp_grant": ADMIN,
     "dp_revoke": ADMIN,
+    "dp_bounds": ADMIN,
     "dp_publish": ADMIN,
     "dp_publish_to": ADMIN,
     "dp_require_witness": ADMIN,

@@ -16,6 +16,7 @@ from dbext.query.compile.guard_words import guard_words
 from dbext.query.compile.lift_typed_literals import lift_typed_literals
 from dbext.query.compile.limit_nesting import limit_nesting
 from dbext.query.compile.parse_tokens import parse_tokens
+from dbext.query.compile.read_figures import check_one_window, read_figures
 from dbext.query.compile.read_groups import read_groups
 from dbext.query.compile.read_predicate import read_predicate
 from dbext.query.compile.read_table import read_table
@@ -29,14 +30,16 @@ from dbext.query.refusal import refused
 Rule = Callable[[Draft], Draft]
 
 READ_TOKENS: tuple[Rule, ...] = (check_text, split_tokens, lift_typed_literals, limit_nesting, guard_words, parse_tokens)
-DECLARATION_RULES = (*READ_TOKENS, read_table, read_groups, split_conditions, read_time_range, read_predicate)
+DECLARATION_RULES = (
+    *READ_TOKENS, read_table, read_groups, read_figures, split_conditions, read_time_range, read_predicate, check_one_window,
+)  # fmt: skip
 PREDICATE_RULES = (*READ_TOKENS, split_conditions, read_predicate)
 
 
 def declaration_of(sql: str) -> Declaration:
     """Apply the rules for a declaration; names are not resolved yet."""
     draft = _apply(DECLARATION_RULES, Draft(sql, DECLARATION))
-    return Declaration(sql, draft.table, draft.predicate, draft.group_by, draft.range, draft.mentions_dp_time, draft.notes)
+    return Declaration(sql, draft.table, draft.predicate, draft.group_by, draft.range, draft.mentions_dp_time, draft.notes, draft.figures)
 
 
 def predicate_of(sql: str) -> Predicate:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokens import Token
 
-from dbext.query.declaration import TableName, TimeRange
+from dbext.query.declaration import Figure, TableName, TimeRange
 from dbext.query.predicate import ColumnRef, Predicate
 from dbext.query.words import FUNCTIONS, KEYWORDS, STATEMENT_FUNCTIONS, STATEMENT_KEYWORDS
 
@@ -39,6 +39,7 @@ class Draft:
     table: TableName | None = None
     qualifier: str | None = None
     group_by: tuple[ColumnRef, ...] = ()
+    figures: tuple[Figure, ...] = ()
     range: TimeRange | None = None
     conditions: tuple[exp.Expression, ...] = ()
     predicate: Predicate | None = None

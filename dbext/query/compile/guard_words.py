@@ -14,12 +14,12 @@ from dbext.query.characters import fold
 from dbext.query.compile.draft import Draft
 from dbext.query.compile.split_tokens import SYMBOLS, WORD
 from dbext.query.refusal import refused
-from dbext.query.words import FUNCTION_HINTS, KEYWORDS, REASONS, TRAILING
+from dbext.query.words import AGGREGATES, FIGURES, FUNCTION_HINTS, KEYWORDS, REASONS, TRAILING
 
 _BEFORE_PARENTHESIS = KEYWORDS - {"null", "true", "false"} | {"where", "group by", "select", "from"}
 _STATEMENT_ONLY = {
     "now": "An entry would change without a mutation. The window of a declaration moves with now(); a question is given its own.",
-    "count": "A predicate is a condition on one entry; the count is made for you.",
+    **dict.fromkeys(FIGURES, "A condition is about one entry; figures stand after SELECT."),
     "tumble": "TUMBLE belongs into GROUP BY of a declaration.",
     "hop": "HOP belongs into GROUP BY of a declaration.",
 }
@@ -57,6 +57,8 @@ def _guard_word(draft: Draft, words: list[str], index: int, word: str, *, called
                 "functions and operators with a schema are not allowed", token.start, "Only lower(column) and upper(column) can be called."
             )
         return _token(TokenType.IDENTIFIER, word, token)
+    if grammar.is_statement and _is_part_of_figure(words, index, word):
+        return token
     if called and word not in _BEFORE_PARENTHESIS | {"as"}:
         if index and words[index - 1].lower() == "as":
             raise refused("an alias takes no column names", token.start)
@@ -78,6 +80,8 @@ def _function(draft: Draft, token: Token, word: str) -> Token:
         return token
     if word in _STATEMENT_ONLY:
         raise refused(f"{word}() cannot be used here", token.start, _STATEMENT_ONLY[word])
+    if word in AGGREGATES:
+        raise refused(f"{word}() {AGGREGATES[word][0]}", token.start, AGGREGATES[word][1])
     reason = TRAILING.get(word) or REASONS.get(word)
     if reason and word not in FUNCTION_HINTS:
         raise refused(reason[0], token.start, reason[1])
@@ -85,6 +89,14 @@ def _function(draft: Draft, token: Token, word: str) -> Token:
         word, "Only lower(column) and upper(column) can be called: any other could fail, change or run code of its own."
     )
     raise refused(f"the function {word}() is not allowed", token.start, hint)
+
+
+def _is_part_of_figure(words: list[str], index: int, word: str) -> bool:
+    """FILTER between a closing parenthesis and (WHERE, DISTINCT at the beginning of a figure's parentheses: keywords only there."""
+    before = [previous.lower() for previous in words[max(0, index - 2) : index]]
+    if word == "filter":
+        return before[-1:] == [")"] and [following.lower() for following in words[index + 1 : index + 3]] == ["(", "where"]
+    return word == "distinct" and len(before) == 2 and before[1] == "(" and before[0] in FIGURES  # noqa: PLR2004 name and parenthesis
 
 
 def _is_unknown(words: list[str], index: int, word: str) -> bool:
@@ -102,11 +114,13 @@ def _token(kind: TokenType, text: str, token: Token) -> Token:
 
 
 def _check_clauses(draft: Draft, words: list[str]) -> None:
-    """SELECT first; FROM, WHERE and GROUP BY once each and not inside parentheses."""
+    """SELECT first; FROM, WHERE and GROUP BY once each and not inside parentheses, but for the WHERE of a FILTER."""
     depth, seen = 0, []
-    for token, raw in zip(draft.tokens, words, strict=True):
+    for index, (token, raw) in enumerate(zip(draft.tokens, words, strict=True)):
         depth += (raw == "(") - (raw == ")")
         word = fold(" ".join(raw.split()))
+        if word == "where" and [one.lower() for one in words[max(0, index - 2) : index]] == ["filter", "("]:
+            continue
         if word in _MAIN_CLAUSES and token.token_type is not TokenType.IDENTIFIER:
             if depth or word in seen:
                 raise refused(REASONS[word][0], token.start, REASONS[word][1])

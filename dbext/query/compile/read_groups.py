@@ -1,4 +1,4 @@
-"""Read the select list and GROUP BY: plain columns listed in both, count(*) once, and at most one TUMBLE or HOP."""
+"""Read GROUP BY and the plain columns after SELECT: listed in both, and at most one TUMBLE or HOP."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dbext.query.compile.draft import Draft
-from dbext.query.compile.nodes import column_of, expect, offset_of, refused_node, unwrap
+from dbext.query.compile.nodes import column_of, expect, offset_of, unwrap
+from dbext.query.compile.read_figures import is_figure, require_figures
 from dbext.query.compile.read_intervals import interval_of
 from dbext.query.declaration import Ago, TimeRange
 from dbext.query.predicate import ColumnRef
@@ -17,13 +18,12 @@ _COUNT_HINT = "Write SELECT county, count(*) with the columns of GROUP BY before
 
 
 def read_groups(draft: Draft) -> Draft:
-    """Fill `group_by`, and `range` if a window function states it."""
-    selected, counts = [], []
-    for item in draft.tree.expressions:
+    """Fill `group_by`, and `range` if a window function states it. Figures are read by the next rule."""
+    require_figures(draft)
+    selected = [item for item in draft.tree.expressions if not is_figure(item)]
+    for item in selected:
         if isinstance(item, exp.Alias):
-            raise refused_node(draft, item)
-        (counts if isinstance(item, exp.Count) else selected).append(item)
-    _check_counts(draft, counts)
+            raise refused("only figures can be named", offset_of(item), "The release table calls a column of GROUP BY what the table does.")
     grouping = _grouping(draft)
     windows = [item for item in grouping if isinstance(item, exp.Anonymous)]
     group_by = tuple(column_of(draft, item) for item in grouping if item not in windows)
@@ -31,21 +31,6 @@ def read_groups(draft: Draft) -> Draft:
     if len(windows) > 1:
         raise refused("only one TUMBLE or HOP is possible", offset_of(windows[1]))
     return replace(draft, group_by=group_by, range=_window(draft, windows[0]) if windows else None)
-
-
-def _check_counts(draft: Draft, counts: list[exp.Expression]) -> None:
-    if not counts:
-        raise refused("count(*) is missing", offset_of(draft.tree), _COUNT_HINT)
-    if len(counts) > 1:
-        raise refused("only one count(*) is possible", offset_of(counts[1]), "Declare each statistic as a release of its own.")
-    count = expect(draft, counts[0], exp.Count, "this", "big_int")
-    if not isinstance(count.this, exp.Star):
-        raise refused(
-            "only count(*) can be released",
-            offset_of(count),
-            "count(1) is the same; for count(column) write count(*) with column IS NOT NULL in WHERE.",
-        )
-    expect(draft, count.this, exp.Star)
 
 
 def _grouping(draft: Draft) -> list[exp.Expression]:

@@ -137,7 +137,8 @@ def test_no_life_moves_noised_rows_further_than_charged(mechanism, values, group
 def test_calibrated_noise_grows_with_the_values():
     types, week = [EntryType(1, "any", Constraint(2))], Windows(DAILY, width_steps=1, count=7)
     one, ninety = (
-        noise_for([week], Measure.NET, False, types, PICOS, True, DiscreteLaplace, values=values).scale for values in (COUNT, Values(18, 90))
+        noise_for([week], Measure.NET, False, types, PICOS, True, DiscreteLaplace, values=values).scale
+        for values in (COUNT, Values(18, 90))
     )
     assert ninety == 90 * one
 

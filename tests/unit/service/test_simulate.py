@@ -49,7 +49,7 @@ def test_fixed_dates_and_groups():
     assert file.declaration.range.upper.tick - file.declaration.range.lower.tick == 2
 
 
-@pytest.mark.parametrize("text", ["-- colour: red\nSELECT count(*) FROM t", "-- epsilon: much\nSELECT count(*) FROM t", "-- horizon: 1.5\nSELECT count(*) FROM t", "SELECT count(*) FROM t WHERE dp_time > '2020-01-02 06:00'"])
+@pytest.mark.parametrize("text", ["-- colour: red\nSELECT count(*) FROM t", "-- epsilon: much\nSELECT count(*) FROM t", "-- horizon: 1.5\nSELECT count(*) FROM t", "SELECT count(*) FROM t WHERE dp_time > '2020-01-02 06:00'", "SELECT sum(a) FROM t", "SELECT count(*) AS a, count(b) FROM t"])
 def test_what_a_file_cannot_say(text):
     with pytest.raises(BadArgument):
         read_declaration(text)

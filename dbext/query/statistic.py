@@ -1,0 +1,177 @@
+"""What a declaration's figures are made of: the exact sums over entries that noise is added to.
+
+A count adds 1 for each entry, a sum the entry's value on a grid of whole numbers, a sum of squares the square of its distance from the
+middle of the bounds. Means and variances are worked out from noisy sums, for free. Equal statistics of several figures are noised once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dbext.errors import BadArgument
+from dbext.privacy.measure import COUNT, Values
+from dbext.query.bounds import Bounds, bounds_from_json
+from dbext.query.canonical import canonical
+from dbext.query.column import Column
+from dbext.query.declaration import Declaration, Figure, TimeRange
+from dbext.query.predicate import And, ColumnRef, Compare, IsNull, Literal, Predicate
+from dbext.query.predicate_json import from_json, to_json
+from dbext.query.refusal import refused
+
+#: Largest value of one entry: 2^32 of them stay within a bigint.
+LARGEST_VALUE = 2**30
+
+
+@dataclass(frozen=True)
+class Term:
+    """What an entry adds: (value - centre)^power in units of the grid, with its value clamped to the bounds and rounded to the grid."""
+
+    column: ColumnRef
+    bounds: Bounds
+    centre: int = 0
+    power: int = 1
+
+    @property
+    def values(self) -> Values:
+        """The range of what an entry adds."""
+        low, high = self.bounds.units
+        if self.power == 1:
+            return Values(low - self.centre, high - self.centre)
+        return Values(0, max((low - self.centre) ** 2, (high - self.centre) ** 2))
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that `term_from_json` reads."""
+        return {"column": to_json(self.column), "bounds": self.bounds.to_json(), "centre": self.centre, "power": self.power}
+
+
+def term_from_json(data: dict[str, Any] | None, columns: Sequence[Column]) -> Term | None:
+    """The term that `to_json` wrote; None is a count."""
+    if data is None:
+        return None
+    return Term(from_json(data["column"], columns), bounds_from_json(data["bounds"]), data["centre"], data["power"])
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A sum over the entries that satisfy a predicate, or their number (`term` None), in a window."""
+
+    predicate: Predicate | None
+    term: Term | None = None
+    range: TimeRange | None = None
+
+    @property
+    def values(self) -> Values:
+        """What an entry adds."""
+        return COUNT if self.term is None else self.term.values
+
+    @property
+    def name(self) -> str:
+        """What is summed, in words."""
+        if self.term is None:
+            return "count"
+        return f"sum of {self.term.column.name}" if self.term.power == 1 else f"sum of squares of {self.term.column.name}"
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A published figure: a function of noisy statistics, given by their places: (count or sum), (sum, count) or (squares, sum, count)."""
+
+    label: str
+    function: str
+    sources: tuple[int, ...]
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the figure is one noisy statistic itself."""
+        return len(self.sources) == 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that `formula_from_json` reads."""
+        return {"label": self.label, "function": self.function, "sources": list(self.sources)}
+
+
+def formula_from_json(data: dict[str, Any]) -> Formula:
+    """The formula that `to_json` wrote."""
+    return Formula(data["label"], data["function"], tuple(data["sources"]))
+
+
+def statistics_of(
+    declaration: Declaration, bounds: Mapping[int, Bounds], labels: Sequence[str]
+) -> tuple[tuple[Statistic, ...], tuple[Formula, ...]]:
+    """The statistics that a resolved declaration needs, each once, and how its figures are made of them.
+
+    `bounds` are those declared for columns, by position. DeclarationRefused for a column without any.
+    """
+    found: dict[Statistic, int] = {}
+    formulas = []
+    summed = {_sum_of(declaration, figure, bounds) for figure in declaration.figures if figure.function == "sum"}
+    for figure, label in zip(declaration.figures, labels, strict=True):
+        needed = _needed(declaration, figure, bounds, summed)
+        formulas.append(Formula(label, figure.function, tuple(found.setdefault(one, len(found)) for one in needed)))
+    return tuple(found), tuple(formulas)
+
+
+def _needed(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bounds], summed: set[Statistic]) -> list[Statistic]:
+    """The statistics of one figure.
+
+    A mean is best taken from the middle of the bounds: its error then holds less of that of the count. But a sum that is published
+    anyway serves, too.
+    """
+    if figure.column is None or figure.function == "count":
+        return [_statistic(declaration, figure, None)]
+    plain = _sum_of(declaration, figure, bounds)
+    if figure.function == "sum":
+        return [plain]
+    middle = sum(plain.term.bounds.units) // 2
+    total = plain if plain in summed else replace(plain, term=_checked(replace(plain.term, centre=middle), figure))
+    needed = [total, _statistic(declaration, figure, None)]
+    if figure.function == "avg":
+        return needed
+    return [replace(plain, term=_checked(replace(plain.term, centre=middle, power=2), figure)), *needed]
+
+
+def _sum_of(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bounds]) -> Statistic:
+    column = figure.column.column
+    if column.position not in bounds:
+        raise refused(
+            f"column {column.name} has no bounds, so that one entry could change its sum without limit",
+            figure.column.offset,
+            f"SELECT dp_bounds('{declaration.table.name}', '{column.name}', low, high); values beyond are counted as the nearer bound.",
+        )
+    return _statistic(declaration, figure, _checked(Term(figure.column, bounds[column.position]), figure))
+
+
+def _checked(term: Term, figure: Figure) -> Term:
+    if term.values.swing > LARGEST_VALUE:
+        raise BadArgument(
+            f"the bounds of column {figure.column.name} are too many steps of its grid apart for {figure.shown}()",
+            hint="Declare a coarser grid with dp_bounds: values are rounded to it.",
+        )
+    return term
+
+
+def _statistic(declaration: Declaration, figure: Figure, term: Term | None) -> Statistic:
+    """The statistic of entries that satisfy WHERE and FILTER and whose value, if the figure reads one, is known."""
+    parts = [declaration.predicate, figure.predicate, *(() if figure.column is None else known(figure.column))]
+    present = [part for part in parts if part is not None]
+    predicate = None if not present else canonical(And(tuple(present)) if len(present) > 1 else present[0])
+    return Statistic(predicate, term, figure.range)
+
+
+def known(reference: ColumnRef) -> list[Predicate]:
+    """The conditions under which a column has a value: it is not NULL and not NaN. None is needed for whole numbers declared NOT NULL."""
+    column = reference.column
+    conditions: list[Predicate] = []
+    if not (column.not_null or column.is_unit):
+        conditions.append(IsNull(reference, negated=True))
+    if column.base in ("numeric", "float"):
+        conditions.append(Compare("<>", reference, Literal("NaN", "string", cast=column.literal_type)))
+    return conditions
+
+
+def scale_of(statistic: Statistic) -> Fraction:
+    """What one unit of a statistic is worth in units of its column (squared for squares)."""
+    return Fraction(1) if statistic.term is None else statistic.term.bounds.grid**statistic.term.power

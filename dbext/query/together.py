@@ -1,0 +1,264 @@
+"""Declaration -> publication: the streams of noise behind one or several figures, and how the budget is split over them.
+
+Each stream is planned by itself, with the whole budget. The split then makes the sum of all squared errors least, each in units of the
+largest value that one entry can add: with errors v_i at the whole budget, shares are proportional to v_i^(1/2) where variance falls with
+rho, and to v_i^(1/3) where it falls with epsilon squared. At last all noise together is made as small as the accountant allows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+from dbext.errors import BadArgument, InternalError
+from dbext.privacy.accountant import worst_case_loss
+from dbext.privacy.calibrate import factor_for, stretched
+from dbext.privacy.constraint import EntryType
+from dbext.privacy.conversion import budget_picos, epsilon_of
+from dbext.privacy.measure import Measure
+from dbext.privacy.noise import DiscreteGaussian, scaled
+from dbext.query.bounds import Bounds
+from dbext.query.calendar import Tick
+from dbext.query.declaration import Declaration
+from dbext.query.labels import labels_of
+from dbext.query.levels import with_period
+from dbext.query.plan import Plan
+from dbext.query.planner import Candidate, candidates
+from dbext.query.publication import Publication, Reading, Stream
+from dbext.query.refusal import refused
+from dbext.query.shape import Request, shape_of
+from dbext.query.shared import Shared, shared_candidates
+from dbext.query.statistic import Statistic, scale_of, statistics_of
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to noise one stream, as explained: errors are in units of the column, `share` is the part of the budget."""
+
+    stream: str
+    share: float
+    candidate: Candidate
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A publication, and what its streams were chosen from."""
+
+    publication: Publication
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What will noise one stream, planned with the whole budget: its error in squared units of its largest value, over all windows."""
+
+    statistic: Statistic
+    places: tuple[int, ...]
+    windows: tuple[int, ...]
+    made: tuple[Candidate, ...]
+    variance: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def plan(self) -> Plan:
+        """The chosen plan; what its notes say of errors holds for the whole budget only."""
+        return replace(next(one.plan for one in self.made if one.chosen), notes=self.notes)
+
+
+def plan_publication(
+    declaration: Declaration,
+    request: Request,
+    tick: Tick,
+    types: Sequence[EntryType],
+    delta: Decimal,
+    bounds: Mapping[int, Bounds] | None = None,
+) -> Planned:
+    """The best publication of a resolved declaration; `bounds` by position of column. Reads no data and spends nothing."""
+    request = with_period(request, declaration)
+    shape = shape_of(_windowed(declaration, declaration.figures[0].range), request, tick)
+    measure = shape.measure
+    _require_states(declaration, measure)
+    statistics, formulas = statistics_of(declaration, bounds or {}, labels_of(declaration, measure))
+
+    def made(statistic: Statistic, asked: Request = request) -> tuple[Candidate, ...]:
+        return candidates(_windowed(declaration, statistic.range), asked, tick, types, delta, statistic.values)
+
+    if len(statistics) == 1:
+        (statistic,) = statistics
+        within = None if request.max_error is None else request.max_error / scale_of(statistic)
+        options = made(statistic, replace(request, max_error=within))
+        chosen = next(one.plan for one in options if one.chosen)
+        stream = Stream(statistic.predicate, statistic.term, chosen)
+        publication = Publication((stream,), (Reading(0),), formulas, chosen.epsilon, chosen.lifetime, chosen.notes)
+        return Planned(publication, _options(statistic.name, 1.0, options, statistic))
+    _require_epsilon(request)
+    shared = Shared(declaration, request, tick, types, delta)
+    choices = [choice for group in _groups(statistics) for choice in _choices(group, statistics, made, shared)]
+    return _together([replace(choice, notes=shape.notes) for choice in choices], formulas, request, types, delta)
+
+
+def _windowed(declaration: Declaration, window: object) -> Declaration:
+    return declaration if window is None else replace(declaration, range=window)
+
+
+def _require_states(declaration: Declaration, measure: Measure) -> None:
+    """Changes of a sum over changes of a count are no mean."""
+    for figure in declaration.figures:
+        if measure is Measure.NET and figure.function not in ("count", "sum"):
+            raise refused(
+                f"{figure.shown}() of changes means nothing: measure net sums what came less what went",
+                figure.offset,
+                "Use measure => 'entered' for those who came in the window, 'left' for those who went, or 'state' without a window.",
+            )
+
+
+def _require_epsilon(request: Request) -> None:
+    if request.max_error is not None:
+        raise BadArgument(
+            "max_error is about one figure, and these are several, in units of their own",
+            hint="Give epsilon; dp_plan_release shows the error of each.",
+        )
+
+
+def _groups(statistics: Sequence[Statistic]) -> list[list[int]]:
+    """The places of statistics that differ in their windows alone."""
+    groups: dict[Statistic, list[int]] = {}
+    for place, statistic in enumerate(statistics):
+        groups.setdefault(replace(statistic, range=None), []).append(place)
+    return list(groups.values())
+
+
+def _choices(group: Sequence[int], statistics: Sequence[Statistic], made: object, shared: Shared) -> list[Choice]:
+    """Windows of one statistic: a stream each, or one for all of them, whichever errs less at the same price."""
+    separate = []
+    for place in group:
+        options = made(statistics[place])
+        best = next(one for one in options if one.chosen)
+        separate.append(Choice(statistics[place], (place,), (), options, _relative(best, best.mean_std_error, statistics[place])))
+    if len(group) == 1 or shared.request.levels:
+        return separate
+    together = shared_candidates(shared, [statistics[place] for place in group])
+    if together is None:
+        return separate
+    statistic = statistics[group[0]]
+    best = next(one for one in together.made if one.chosen)
+    one = Choice(statistic, tuple(group), together.windows, together.made, _relative(best, together.error, statistic))
+    return [one] if one.variance <= _split_variance(separate, pure=one.plan.pure) else separate
+
+
+def _relative(one: Candidate, error: float, statistic: Statistic) -> float:
+    """The squared error in units of the largest value, of the continuous law: that of whole numbers vanishes where noise is tiny."""
+    noise = one.noise
+    continuous = noise.sigma_squared if isinstance(noise, DiscreteGaussian) else 2 * noise.scale**2
+    draws = error**2 / noise.variance if noise.variance else 1.0
+    return draws * float(continuous) / statistic.values.magnitude**2
+
+
+def _split_variance(choices: Sequence[Choice], *, pure: bool) -> float:
+    """The least sum of variances over all splits of one budget."""
+    power = 3 if pure else 2
+    return sum(choice.variance ** (1 / power) for choice in choices) ** power
+
+
+def _together(choices: list[Choice], formulas: tuple, request: Request, types: Sequence[EntryType], delta: Decimal) -> Planned:
+    """Split the budget, and calibrate all streams together."""
+    pure = choices[0].plan.pure
+    roots = [choice.variance ** (1 / (3 if pure else 2)) for choice in choices]
+    shares = [root / sum(roots) for root in roots]
+    target = budget_picos(request.epsilon, delta)
+    plans = [_at_share(choice.plan, Fraction(share).limit_denominator(10**6)) for choice, share in zip(choices, shares, strict=True)]
+
+    def loss(factor: Fraction) -> int:
+        charges = [charge for plan in plans for charge in _scaled(plan, factor).charges]
+        return max(worst_case_loss(charges, types, pure).values(), default=0)
+
+    proportional = pure or all(isinstance(plan.noise, DiscreteGaussian) for plan in plans)
+    factor = factor_for(loss, target, proportional=proportional)
+    plans = [_priced(_scaled(plan, factor), types, delta) for plan in plans]
+    lifetime = worst_case_loss([charge for plan in plans for charge in plan.charges], types, pure)
+    if max(lifetime.values()) > target:
+        raise InternalError("a calibrated release costs more than it was allowed")
+    streams = tuple(
+        Stream(choice.statistic.predicate, choice.statistic.term, plan, choice.windows, share)
+        for choice, plan, share in zip(choices, plans, shares, strict=True)
+    )
+    publication = Publication(streams, _readings(choices), formulas, request.epsilon, lifetime, choices[0].notes)
+    if publication.renews:
+        both = worst_case_loss((*publication.charges, *publication.charges_of_epoch(2, types)), types, pure)
+        note = f"an entry that lives through two epochs loses up to epsilon {float(epsilon_of(max(both.values()), delta)):.4g}"
+        publication = replace(publication, notes=(*publication.notes, note))
+    options = tuple(
+        option
+        for choice, plan, share in zip(choices, plans, shares, strict=True)
+        for option in _options(_name(choice), share, _rescaled(choice, plan), choice.statistic)
+    )
+    return Planned(publication, options)
+
+
+def _at_share(plan: Plan, share: Fraction) -> Plan:
+    """The plan with as much more noise as its share of the budget is smaller: sigma^2 by 1 / share, scale by 1 / share or its root."""
+    if isinstance(plan.noise, DiscreteGaussian) or plan.pure:
+        return _scaled(plan, 1 / share)
+    return _scaled(plan, Fraction(1 / math.sqrt(share)))
+
+
+def _scaled(plan: Plan, factor: Fraction) -> Plan:
+    """The plan with another parameter of its noise; nodes and charges of a mechanism with noise of several widths follow."""
+    noise = stretched(plan.noise, factor)
+    widths = zip(plan.charges, plan.pattern_factors, strict=True)
+    return replace(plan, noise=noise, charges=tuple(replace(charge, noise=scaled(noise, width)) for charge, width in widths))
+
+
+def _priced(plan: Plan, types: Sequence[EntryType], delta: Decimal) -> Plan:
+    lifetime = worst_case_loss(plan.charges, types, plan.pure)
+    return replace(plan, lifetime=lifetime, epsilon=Fraction(epsilon_of(max(lifetime.values(), default=0), delta)))
+
+
+def _readings(choices: Sequence[Choice]) -> tuple[Reading, ...]:
+    found = {}
+    for number, choice in enumerate(choices):
+        for place, window in zip(choice.places, choice.windows or [None], strict=True):
+            found[place] = Reading(number, window)
+    return tuple(found[place] for place in sorted(found))
+
+
+def _name(choice: Choice) -> str:
+    if not choice.windows:
+        return choice.statistic.name
+    return f"{choice.statistic.name} over {', '.join(str(one) for one in choice.windows)} periods"
+
+
+def _rescaled(choice: Choice, plan: Plan) -> tuple[Candidate, ...]:
+    """The candidates of a stream as they are at its share: the chosen one exactly, the others by the same factor of error."""
+    factor = math.sqrt(plan.noise.variance / choice.plan.noise.variance)
+    return tuple(
+        replace(
+            one,
+            plan=plan if one.chosen else one.plan,
+            mean_std_error=one.mean_std_error * factor,
+            worst_std_error=one.worst_std_error * factor,
+            worst_half_width_95=one.worst_half_width_95 * factor,
+        )
+        for one in choice.made
+    )
+
+
+def _options(name: str, share: float, made: Sequence[Candidate], statistic: Statistic) -> tuple[Option, ...]:
+    """Candidates with their errors in units of the column."""
+    unit = float(scale_of(statistic))
+    return tuple(
+        Option(
+            name,
+            share,
+            replace(
+                one,
+                mean_std_error=one.mean_std_error * unit,
+                worst_std_error=one.worst_std_error * unit,
+                worst_half_width_95=one.worst_half_width_95 * unit,
+            ),
+        )
+        for one in made
+    )

@@ -1,0 +1,128 @@
+"""Figures of a release: their columns, and their values worked out from noisy statistics. Post-processing; nothing exact is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dbext.database.release_table import MEANINGS, FigureColumns
+from dbext.mechanisms.mixed_error import ErrorLaw
+from dbext.mechanisms.moments import Estimate, deviation, mean, mean_band, variance, variance_band
+from dbext.privacy.measure import Measure
+from dbext.query.plan import Plan
+from dbext.query.publication import Publication
+from dbext.query.statistic import Formula, scale_of
+from dbext.service.noising import Answers
+
+_WORDS = {
+    "avg": "mean",
+    "var_samp": "sample variance",
+    "var_pop": "variance",
+    "stddev_samp": "sample standard deviation",
+    "stddev_pop": "standard deviation",
+}
+
+
+def figure_columns(publication: Publication) -> tuple[FigureColumns, ...]:
+    """Return the columns of all figures: value, std_error, lower_95, upper_95, with the figure's name before them if there are several."""
+    return tuple(_columns(publication, formula) for formula in publication.formulas)
+
+
+def count_columns(measure: Measure) -> FigureColumns:
+    """Return the columns of one estimated count that is no whole number, called what it means."""
+    said = f"Noisy number {MEANINGS[measure]}; may be negative"
+    return FigureColumns(measure.value, said, clipped=measure is not Measure.NET, whole=False)
+
+
+def _columns(publication: Publication, formula: Formula) -> FigureColumns:
+    statistic = publication.statistic(formula.sources[0])
+    plan = publication.main
+    own = publication.streams[publication.readings[formula.sources[0]].stream].plan
+    whole = formula.is_linear and own.whole_answers and scale_of(statistic).denominator == 1
+    positive = statistic.term is None or (statistic.term.bounds.low >= 0)
+    return FigureColumns(
+        label=formula.label,
+        said=_said(publication, formula),
+        prefix=f"{formula.label}_" if len(publication.formulas) > 1 else "",
+        linear=formula.is_linear,
+        clipped=plan.measure is not Measure.NET and (positive if formula.function in ("count", "sum", "avg") else True),
+        whole=whole,
+        rounds=formula.is_linear and scale_of(statistic).denominator == 1,
+        band=plan.band,
+    )
+
+
+def _said(publication: Publication, formula: Formula) -> str:
+    """What the comment of a figure's column says."""
+    term = publication.statistic(formula.sources[0]).term
+    meaning = MEANINGS[publication.main.measure]
+    if formula.function == "count":
+        counted = "number of times" if publication.main.measure.counts_events else "number"
+        return f"Noisy {counted} {meaning}; may be negative"
+    within = f"{term.column.name}, clamped to [{float(term.bounds.low):g}, {float(term.bounds.high):g}],"
+    if formula.function == "sum":
+        return f"Noisy sum of {within} {meaning}; may be negative"
+    return f"{_WORDS[formula.function].capitalize()} of {within} {meaning}; worked out from noisy sums"
+
+
+def _reading_plan(publication: Publication, place: int) -> Plan:
+    """The plan that a statistic is read with: that of its stream, turned to a window of its own if it has several."""
+    return replace(publication.streams[publication.readings[place].stream].plan, mechanism=publication.mechanism(place))
+
+
+def figure_arrays(publication: Publication, periods: Sequence[int], made: Sequence[Answers], cells: int) -> list[list]:
+    """Return the parameters of `rows_sql` for all figures; `made` holds for each reading the numbers of each period."""
+    arrays: list[list] = []
+    for formula in publication.formulas:
+        arrays += (_linear if formula.is_linear else _derived)(publication, formula, periods, made, cells)
+    return arrays
+
+
+def _linear(publication: Publication, formula: Formula, periods: Sequence[int], made: Sequence[Answers], cells: int) -> list[list]:
+    """Values in units of the column, and by period their standard errors and half widths."""
+    (place,) = formula.sources
+    scale, plan = scale_of(publication.statistic(place)), _reading_plan(publication, place)
+    unit = scale.numerator if scale.denominator == 1 else float(scale)
+    values = [value * unit for answer in made[place] for value in answer]
+    errors = [plan.std_error(period) * float(unit) for period in periods]
+    return [values, errors, [plan.half_width(period, cells) * float(unit) for period in periods]]
+
+
+def half_widths(publication: Publication, period: int, cells: int) -> list[float]:
+    """Return how far the intervals of counts and sums reach to either side in a period, in units of their columns."""
+    places = [formula.sources[0] for formula in publication.formulas if formula.is_linear]
+    scales = [float(scale_of(publication.statistic(place))) for place in places]
+    return [_reading_plan(publication, place).half_width(period, cells) * scale for place, scale in zip(places, scales, strict=True)]
+
+
+def _derived(publication: Publication, formula: Formula, periods: Sequence[int], made: Sequence[Answers], cells: int) -> list[list]:
+    """Values, standard errors and ends of intervals of every cell of every period."""
+    plans = [_reading_plan(publication, place) for place in formula.sources]
+    found: list[Estimate] = []
+    for number, period in enumerate(periods):
+        laws = [ErrorLaw(tuple(plan.draws(plan.mechanism.answer(period)))) for plan in plans]
+        tail = publication.main.tail(cells)
+        noisy = zip(*(made[place][number] for place in formula.sources), strict=True)
+        found += _estimates(publication, formula, laws, tail, list(noisy))
+    return [list(column) for column in zip(*found, strict=True)]
+
+
+def _estimates(publication: Publication, formula: Formula, laws: Sequence[ErrorLaw], tail: float, noisy: Sequence[tuple]) -> list[Estimate]:
+    """The figure of every cell of one period."""
+    terms = [publication.statistic(place).term for place in formula.sources]
+    low, high = terms[0].bounds.units
+    grid = float(terms[0].bounds.grid)
+    if formula.function == "avg":
+        centre = terms[0].centre
+        band = mean_band(*laws, float(low - centre), float(high - centre), tail)
+        return [_moved(mean(band, *one), grid, centre * grid) for one in noisy]
+    bounds = (low, high, terms[1].centre, terms[0].centre)
+    band = variance_band(*laws, bounds, tail, sample=formula.function.endswith("samp"))
+    if formula.function.startswith("var"):
+        return [_moved(variance(band, *one), grid * grid, 0.0) for one in noisy]
+    return [_moved(deviation(band, *one), grid, 0.0) for one in noisy]
+
+
+def _moved(estimate: Estimate, unit: float, offset: float) -> Estimate:
+    value, error, lower, upper = estimate
+    return Estimate(value * unit + offset, error * unit, lower * unit + offset, upper * unit + offset)
