@@ -7,6 +7,9 @@ import statistics
 import psycopg
 import pytest
 
+from dbext.mechanisms.registry import mechanism_from_json
+from dbext.privacy.audit_bound import epsilon_lower_bound
+
 DAILY = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
 #: The first day of `cases` histories.
 DAY_ZERO = dt.date(2020, 1, 1)
@@ -176,3 +179,42 @@ def test_random_ranges_of_a_random_calendar_hierarchy(loud):
         first, last = sorted(picked.sample(range(420), 2))
         found = loud.database.value("SELECT dp_range('one', %s, %s)", (day(first), day(last)))
         assert found == pytest.approx(exact(first, min(last, 45)), abs=0.4)
+
+
+def proven_epsilon(cases, runs, comes, leaves):
+    """Return what all nodes together prove: entries that come and leave on two ticks, seen in every block of every level that holds one.
+
+    Keys k1 ... k<runs> have such an entry, as many more have none. The event is that all touched nodes lie on the entry's side.
+    """
+    release, content = cases.database.fetch("SELECT release_id, plan FROM dbext_private.release")[0]
+    mechanism = mechanism_from_json(content["plan"]["mechanism"])
+    nodes = [node for period in range(1, 10) for node in mechanism.nodes(period)]
+    signs = {n.number: (n.start < comes <= n.end) - (n.start < leaves <= n.end) for n in nodes}
+    stored = cases.database.fetch("SELECT node_no, noisy FROM dbext_private.node WHERE release_id = %s", (release,))
+    touched = [[float(value) * signs[number] >= 1 for value in noisy] for number, noisy in stored if signs.get(number)]
+    assert len(touched) == 6
+    hits = [all(column) for column in zip(*touched, strict=True)]
+    return [epsilon_lower_bound(sum(hits[:runs]), runs, sum(hits[runs:]), runs, confidence=sure) for sure in (0.9999, 0.95)]
+
+
+@pytest.mark.parametrize("harm", [False, True])
+def test_all_levels_together_prove_no_more_than_the_claim_and_nearly_as_much(cases, harm):
+    """Two mutations, three levels: six nodes at a sixth of the loss each. With noise half as wide the claim is seen to be broken."""
+    runs, claim = 6000, 3
+    cases.constrain(max_mutations=2)
+    cases.budget(claim)
+    keys = "VALUES " + ", ".join(f"('k{n}')" for n in range(1, 2 * runs + 1))
+    text = "SELECT county, count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day' GROUP BY county"
+    cases.declare("one", text, levels="{1 day, 2 days, 4 days}", horizon=9, epsilon=claim, groups=keys)
+    if harm:
+        narrower = "jsonb_set(plan, '{plan,noise,scale}', to_jsonb('1'::text))"
+        cases.session.execute(f"UPDATE dbext_private.release SET plan = {narrower}")
+    cases.day(2)
+    cases.session.execute(f"INSERT INTO cases SELECT n, 'k' || n, 'open' FROM generate_series(1, {runs}) AS n")
+    cases.day(7)
+    cases.session.execute("DELETE FROM cases")
+    cases.day(9)
+    cases.publish()
+    first = cases.database.value("SELECT first_tick FROM dbext_private.tracked_table") + 1
+    surely, likely = proven_epsilon(cases, runs, first + 2, first + 7)
+    assert (surely > claim) if harm else (surely <= claim and likely > 0.5 * claim)
