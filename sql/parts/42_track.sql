@@ -12,15 +12,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.require_table_owner(oid, name) IS 'Refuses roles that do not both own the table and belong to dbext_admin.';
 
-CREATE FUNCTION dbext_private.triggers_in_place(table_id integer, relation oid) RETURNS text[]
-LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce(array_agg(event ORDER BY event) FILTER (WHERE t.tgenabled = 'A'), '{}')
-    FROM unnest(ARRAY['insert', 'update', 'delete', 'row', 'truncate']) AS event
-    JOIN pg_trigger AS t ON t.tgrelid = triggers_in_place.relation
-        AND t.tgfoid = to_regprocedure(dbext_private.capture_name(triggers_in_place.table_id, event) || '()')
-$$;
-COMMENT ON FUNCTION dbext_private.triggers_in_place(integer, oid) IS 'The events whose capture trigger exists on a relation and is enabled.';
-
 CREATE FUNCTION dbext_private.require_lock(relation oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

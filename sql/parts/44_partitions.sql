@@ -14,10 +14,14 @@ COMMENT ON FUNCTION dbext_private.captured_relations(integer, oid) IS 'The trigg
 CREATE FUNCTION dbext_private.triggers_missing(table_id integer, root oid) RETURNS TABLE (relation oid, event text)
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN QUERY SELECT r.relation, r.event FROM dbext_private.captured_relations(triggers_missing.table_id, root) AS r
-    WHERE r.event <> ALL (dbext_private.triggers_in_place(triggers_missing.table_id, r.relation));
+    RETURN QUERY WITH capture (event, function_id) AS MATERIALIZED (
+        SELECT e, to_regprocedure(dbext_private.capture_name(triggers_missing.table_id, e) || '()')::oid
+        FROM unnest(dbext_private.capture_events(triggers_missing.table_id)) AS e
+    )
+    SELECT r.relation, r.event FROM dbext_private.captured_relations(triggers_missing.table_id, root) AS r JOIN capture AS c ON c.event = r.event
+    WHERE NOT EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = r.relation AND t.tgfoid = c.function_id AND t.tgenabled = 'A');
 END $$;
-COMMENT ON FUNCTION dbext_private.triggers_missing(integer, oid) IS 'Capture triggers that are not there or disabled.';
+COMMENT ON FUNCTION dbext_private.triggers_missing(integer, oid) IS 'Capture triggers that are not there, disabled, or silent in replica sessions.';
 
 CREATE FUNCTION dbext_private.lock_statement(relation oid) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$

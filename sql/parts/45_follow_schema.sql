@@ -216,7 +216,9 @@ BEGIN
     IF NOT known.tracked THEN
         PERFORM dbext_private.follow_untracked(table_id);
         RETURN;
-    ELSIF known.schema_facts IN ('in work', dbext_private.schema_facts(table_id)) THEN
+    ELSIF known.schema_facts = 'in work' THEN
+        RETURN;
+    ELSIF known.schema_facts = dbext_private.schema_facts(table_id) THEN
         RETURN;
     END IF;
     -- Following a partition takes DDL of our own, which comes here again.
