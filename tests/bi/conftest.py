@@ -175,6 +175,5 @@ def run_json(run: Callable[..., str]) -> Callable[..., Any]:
 def program(name: str, package: str) -> str:
     """Return the path of a program, installed from the distribution's package if it is missing and we may."""
     if shutil.which(name) is None:
-        distribution.update()
         distribution.install_packages([package], f"{name} is missing")
     return shutil.which(name) or name

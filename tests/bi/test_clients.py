@@ -48,7 +48,6 @@ def test_sqlalchemy_and_pandas(served, clients, run_json):
 def test_jdbc_metadata_and_query(served, run_json):
     java = program("java", "default-jdk-headless")
     if not Path(DRIVER).exists():
-        distribution.update()
         distribution.install_packages(["libpostgresql-jdbc-java"], "the JDBC driver is missing")
     url = f"jdbc:postgresql://127.0.0.1:{served.port}/{served.database.name}?user=bi_reader"
     seen = run_json(java, "-cp", DRIVER, HERE / "clients" / "Crawl.java", url)
