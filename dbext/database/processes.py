@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dbext.database.session import Session
 from dbext.database.statements import statements
+from dbext.privacy.charge import Charge, charge_from_json
 from dbext.privacy.markov import Chain
 
 SQL = statements("processes")
@@ -36,6 +37,12 @@ def forget(session: Session, table_id: int, column: str, type_name: str) -> int:
 def modelled(session: Session) -> list[str]:
     """Return the names of releases whose table has a model."""
     return [row["name"] for row in session.fetch(SQL["modelled"])]
+
+
+def answers(session: Session, table_id: int) -> list[tuple[int, Charge]]:
+    """Return (last tick of the window, charge) of every answered question about a table."""
+    charges = [charge_from_json(one) for row in session.fetch(SQL["answers"], table_id) for one in json.loads(row["charges"])]
+    return [(charge.pattern.span()[1], charge) for charge in charges]
 
 
 def ends(session: Session, table_id: int, ticks: Sequence[int]) -> list[str]:

@@ -19,6 +19,10 @@ DELETE FROM dbext_private.process AS p WHERE p.table_id = $1::integer AND p.colu
 SELECT r.name FROM dbext_private.release AS r
 WHERE r.state <> 'dropped' AND EXISTS (SELECT FROM dbext_private.process AS p WHERE p.table_id = r.table_id) ORDER BY r.name
 
+-- name: answers
+-- What questions about a table were charged.
+SELECT l.charges::text AS charges FROM dbext_private.ledger AS l WHERE l.table_id = $1::integer AND l.kind = 'question' ORDER BY l.ledger_no
+
 -- name: ends
 -- The moments that end consecutive ticks, as text.
 SELECT e.moment::text AS moment FROM unnest(dbext_private.tick_ends($1::integer, $2::bigint, $3::bigint)) WITH ORDINALITY AS e(moment, place)

@@ -134,6 +134,26 @@ def aged_reports(plan: LocalPlan, types: Sequence[EntryType]) -> AgedRelease:
     return _summed_up(tuple(outputs), most, plan.horizon, alike=plan.mechanism.name in _ALIKE)
 
 
+def one_answer(end: int, charge: Charge, types: Sequence[EntryType]) -> AgedRelease | None:
+    """Return the answer to a question about a window that ends with a tick, as if it had been given then; None unless it is pure."""
+    if not isinstance(charge.noise, DiscreteLaplace):
+        return None
+    loss = 2 * max(worst_case_loss([charge], types, pure=True).values(), default=0) / PICOS
+    return _summed_up((Publication(end, end, loss),), loss, 1, alike=True)
+
+
+def together(parts: Sequence[AgedRelease]) -> AgedRelease:
+    """Return everything that several releases publish, as one. Their figures do not add up: ln(1 + D (e^(a + b) - 1)) is more than the sum.
+
+    The recurrence takes outputs in any order; what all of them lose together is at most the sum of what each does.
+    """
+    outputs = tuple(sorted((one for part in parts for one in part.outputs), key=lambda one: (one.published, one.input)))
+    most = None if any(part.most is None for part in parts) else sum(part.most for part in parts)
+    ends = all(part.ends for part in parts)
+    dearest = max(part.dearest for part in parts) if ends else math.inf
+    return AgedRelease(outputs, most, min(part.interval for part in parts), min(part.age for part in parts), dearest, ends)
+
+
 def _followed(last: int | None) -> range:
     return range(1, (FOLLOWED if last is None else min(last, FOLLOWED)) + 1)
 

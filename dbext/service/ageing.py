@@ -6,6 +6,7 @@ Nothing here is charged, and nothing here enlarges a budget: figures come from p
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from dbext.database import catalog, processes, releases, rights
@@ -18,7 +19,7 @@ from dbext.errors import BadArgument, UnknownObject
 from dbext.privacy.ageing import Memory, outlook
 from dbext.privacy.ageing_plan import Choice, laplace_and_drift, plan_ageing
 from dbext.privacy.markov import Chain, from_dwell_times
-from dbext.query.aged import AgedRelease, aged_release, aged_reports
+from dbext.query.aged import AgedRelease, aged_release, aged_reports, one_answer, together
 from dbext.query.local_plan import local_plan_from_json
 from dbext.query.plan import plan_from_json
 
@@ -76,7 +77,20 @@ def _chain(transition: Any, dwell: Any) -> Chain:
 
 def age_risks(session: Session) -> list[dict[str, Any]]:
     """Return what every release tells, one row for each column with a model."""
-    return [row for name in processes.modelled(session) for row in risks_of(session, releases.by_name(session, name))]
+    declared = [releases.by_name(session, name) for name in processes.modelled(session)]
+    totals = [row for table_id in dict.fromkeys(one.table_id for one in declared) for row in _total(session, table_id, declared)]
+    return [row for one in declared for row in risks_of(session, one)] + totals
+
+
+def _total(session: Session, table_id: int, declared: Sequence[Release]) -> list[dict[str, Any]]:
+    """Return what all releases of a table and all answers about it tell together, one row for each column with a model."""
+    table = catalog.tracked_table(session, table_id)
+    types = catalog.accounted_types(session, table)
+    parts = [_aged(session, one, table) for one in declared if one.table_id == table_id]
+    parts += [one_answer(end, charge, types) for end, charge in processes.answers(session, table_id)]
+    everything = None if None in parts else together(parts)
+    memories = {name: _memory(session, table, chains) for name, chains in processes.of_table(session, table_id).items()}
+    return [{"table_id": table_id, "column_name": name, **_figures(everything, memory)} for name, memory in memories.items()]
 
 
 def risks_of(session: Session, release: Release) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ FROM dbext_private.age_risks() AS u
 JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) u.table_id;
 COMMENT ON VIEW dbext.age_risk IS
     'What releases tell about an entry''s present status if it moves as dp_set_process says: beside epsilon, never in its place.';
-COMMENT ON COLUMN dbext.age_risk.release IS 'Name of the release';
+COMMENT ON COLUMN dbext.age_risk.release IS 'Name of the release; NULL: all of the table, and all answers to questions, together';
 COMMENT ON COLUMN dbext.age_risk.table_name IS 'The table';
 COMMENT ON COLUMN dbext.age_risk.column_name IS 'The column that holds the status';
 COMMENT ON COLUMN dbext.age_risk.epsilon IS 'The lifetime loss that the release is charged for, which holds without any model';

@@ -13,8 +13,8 @@ SYMMETRIC = "SELECT dp_set_process('cases', 'status', dwell => '{10,10}')"
 
 
 def risks(cases):
-    rows = cases.database.fetch("SELECT release, epsilon, output_loss, every, age, kept, peak, bounded, reason FROM dbext.age_risk ORDER BY 1")
-    return {row[0]: row[1:] for row in rows}
+    columns = "release, epsilon, output_loss, every, age, kept, peak, bounded, reason"
+    return {row[0]: row[1:] for row in cases.database.fetch(f"SELECT {columns} FROM dbext.age_risk WHERE column_name = 'status'")}
 
 
 @pytest.fixture
@@ -34,6 +34,17 @@ def test_figures_stand_beside_epsilon(modelled):
     assert 0 < aged[5] < fresh[5] <= 2 * 0.3 + 1e-9
     assert (fresh[6], aged[6]) == (True, True)
     assert "limits on changes" in fresh[7]
+
+
+def test_all_releases_and_answers_of_a_table_together(modelled):
+    single, total = risks(modelled), risks(modelled)[None]
+    assert total[0] is None
+    assert max(single["fresh"][5], single["aged"][5]) < total[5] <= single["fresh"][1] * 2 * 3 + single["aged"][1] * 2 * 3
+    modelled.day(2)
+    modelled.publish()
+    modelled.ask(modelled.midnight(0), modelled.midnight(1), epsilon="0.5")
+    assert risks(modelled)[None][5] > total[5]
+    assert risks(modelled)["fresh"] == single["fresh"]
 
 
 def test_explain_shows_them_with_the_plan(modelled):
@@ -146,7 +157,7 @@ def test_models_that_are_refused(ready, arguments, state):
 def test_analysts_look_and_administrators_state(modelled):
     analyst = modelled.database.create_role("dbext_analyst")
     with modelled.database.connect(analyst) as connection:
-        assert connection.execute("SELECT count(*) FROM dbext.age_risk").fetchone() == (2,)
+        assert connection.execute("SELECT count(*) FROM dbext.age_risk").fetchone() == (3,)
         assert connection.execute("SELECT count(*) FROM dp_risk_curve('fresh')").fetchone() == (60,)
         assert connection.execute("SELECT count(*) FROM dp_plan_ageing('cases', 'status', 0.5)").fetchone()[0] >= 2
         with pytest.raises(psycopg.errors.InsufficientPrivilege):

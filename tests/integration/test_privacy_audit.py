@@ -29,6 +29,12 @@ def test_the_audit_would_notice_too_little_noise(pair):
     assert finding.proven > finding.claimed == 0.5
 
 
+def test_gaussian_noise_of_a_concentrated_budget(pair):
+    finding = audit(*pair, KINDS[0], runs=RUNS, epsilon=16, delta=1e-6, confidence=CONFIDENCE)
+    assert (finding.figure, finding.delta) == ("mu", 1e-6)
+    assert 0 < finding.proven <= finding.claimed
+
+
 def test_questions_too(pair):
     finding = question(*pair, runs=16, epsilon=8.0, confidence=0.95)
     assert 0 < finding.proven <= finding.claimed

@@ -11,7 +11,7 @@ import pytest
 
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.markov import Chain, two_states
-from dbext.query.aged import aged_release
+from dbext.query.aged import aged_release, together
 from dbext.query.calendar import Span, Tick
 from dbext.query.compiler import compile_declaration
 from dbext.query.planner import Request, candidates
@@ -126,3 +126,15 @@ def test_gaussian_noise_proves_nothing():
     request = Request(start_tick=0, every=Span(days=1), measure="net", epsilon=Fraction(1))
     made = candidates(compile_declaration(WINDOW.format(7)), request, DAY, LIMITED, Fraction("1e-6"))
     assert {aged_release(one.plan, LIMITED) is None for one in made if type(one.noise).__name__ == "DiscreteGaussian"} == {True}
+
+
+def test_what_several_releases_tell_does_not_add_up_but_has_a_bound():
+    """Two looks at the same windows are one look with half the noise's scale: the joint figure covers it."""
+    single = aged_release(plan_of("disjoint"), FREE)
+    double = aged_release(plan_of("disjoint", epsilon="1.8"), FREE)
+    both = together([single, single])
+    for chain in (*CHAINS, RESTLESS):
+        assert both.peak(chain.delta) >= double.peak(chain.delta) - 1e-9
+        assert both.peak(chain.delta) >= single.peak(chain.delta)
+    old = aged_release(plan_of("aged"), FREE)
+    assert together([old, old]).peak(CHAINS[0].delta) > 2 * old.peak(CHAINS[0].delta)
