@@ -90,6 +90,25 @@ def test_types_that_only_the_source_has_become_text(database, outside):
     assert outside.value("SELECT pg_typeof(colour)::text FROM dp_release.by_colour LIMIT 1") == "text"
 
 
+def test_levels_and_figures_arrive_as_they_are(database, outside):
+    database.execute("CREATE TABLE person (id int PRIMARY KEY, county text NOT NULL, age int NOT NULL); SET dbext.now = '2024-01-01 12:00+00'")
+    database.execute("SELECT dp_track('person'); SELECT dp_add_constraint('person', 'any', max_mutations => 3); SELECT dp_bounds('person', 'age', 0, 120)")
+    database.execute("SELECT dp_set_budget('person', epsilon => 9); SELECT dp_publish_to('warehouse')")
+    database.execute("""SELECT dp_create_release('by_level', $$SELECT count(*) FROM person WHERE dp_time > now() - INTERVAL '1 day'$$,
+        levels => '{1 day, 2 days}', epsilon => 1)""")
+    database.execute("""SELECT dp_create_release('figures', $$SELECT county, count(*) AS n, count(*) FILTER (WHERE age > 60) AS old, avg(age) AS mean_age
+        FROM person GROUP BY county$$, every => '1 day', measure => 'state', horizon => 9, epsilon => 2, groups => 'VALUES (''A''), (''B'')')""")
+    database.execute("INSERT INTO person SELECT i, 'A', i FROM generate_series(1, 90) AS i; SET dbext.now = '2024-01-05 12:00+00'")
+    database.execute("CALL dp_publish()")
+    assert [(one.release, one.error) for one in deliver_only(database, outside)] == [("by_level", None), ("figures", None)]
+    relations = "SELECT relname FROM pg_class WHERE relnamespace = 'dp_release'::regnamespace AND relkind IN ('r', 'v') ORDER BY 1"
+    assert outside.fetch(relations) == database.fetch(relations)
+    for (name,) in database.fetch(relations):
+        whole = f"SELECT r::text FROM dp_release.{name} AS r ORDER BY 1"
+        assert outside.fetch(whole) == database.fetch(whole) != []
+        assert not database.value("SELECT has_any_column_privilege('dbext_reader', %s, 'SELECT')", [f"dp_release.{name}"])
+
+
 def test_reports_of_the_local_model_go_with_their_release(database, outside):
     database.execute("CREATE TABLE person (id int PRIMARY KEY, ill boolean NOT NULL); SET dbext.now = '2024-01-01 12:00+00'")
     database.execute("SELECT dp_track('person'); SELECT dp_add_constraint('person', 'any', max_mutations => 3)")
