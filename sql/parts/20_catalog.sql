@@ -105,7 +105,7 @@ CREATE TABLE dbext_private.column_bounds (
     position integer NOT NULL,
     low      numeric NOT NULL,
     high     numeric NOT NULL,
-    grid     numeric NOT NULL CONSTRAINT column_bounds_grid_positive CHECK (grid > 0),
+    grid     numeric NOT NULL CONSTRAINT column_bounds_grid_positive CHECK (grid OPERATOR(pg_catalog.>) 0.0),
     PRIMARY KEY (table_id, position),
     CONSTRAINT column_bounds_in_order CHECK (low < high)
 );

@@ -68,6 +68,7 @@ def faults(script):
         (r"\bGRANT\b[^;]*\bTO PUBLIC\b", "grants something to everybody"),
         (r"\bWITH GRANT OPTION\b", "hands on rights"),
         (r"\bSET (?:SESSION )?(?:ROLE|AUTHORIZATION)\b", "changes who it is"),
+        (r"\bnumeric\b[^\n]*\bCHECK \((?![^\n]*OPERATOR\()", "compares a numeric with whatever operator the path has for its neighbour's type"),
         (r"\bCREATE (?:TEMP|TEMPORARY|UNLOGGED)\b", "makes what does not last"),
     ):
         if re.search(pattern, plain):
@@ -100,6 +101,7 @@ WEAK = {
     "OR REPLACE": "CREATE OR REPLACE VIEW dbext.x AS SELECT 1;",
     "IF NOT EXISTS": "CREATE TABLE IF NOT EXISTS dbext.x ();",
     "an open right": "GRANT SELECT ON dbext.ledger TO PUBLIC;",
+    "an operator left to the path": "CREATE TABLE dbext.x (\n    epsilon numeric CHECK (epsilon > 0)\n);",
     "a change of role": "SET ROLE dbext_owner;",
 }
 
