@@ -12,17 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 from dbext.errors import BadArgument, InternalError
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.calibrate import factor_for, stretched
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import budget_picos, epsilon_of
-from dbext.privacy.measure import Measure
+from dbext.privacy.measure import Measure, Values
 from dbext.privacy.noise import DiscreteGaussian, scaled
 from dbext.query.bounds import Bounds
 from dbext.query.calendar import Tick
-from dbext.query.declaration import Declaration
+from dbext.query.declaration import Declaration, TimeRange
 from dbext.query.labels import labels_of
 from dbext.query.levels import with_period
 from dbext.query.plan import Plan
@@ -83,8 +84,12 @@ def plan_publication(
     _require_states(declaration, measure)
     statistics, formulas = statistics_of(declaration, bounds or {}, labels_of(declaration, measure))
 
+    @cache
+    def planned(window: TimeRange | None, values: Values, asked: Request) -> tuple[Candidate, ...]:
+        return candidates(_windowed(declaration, window), asked, tick, types, delta, values)
+
     def made(statistic: Statistic, asked: Request = request) -> tuple[Candidate, ...]:
-        return candidates(_windowed(declaration, statistic.range), asked, tick, types, delta, statistic.values)
+        return planned(statistic.range, statistic.values, asked)
 
     if len(statistics) == 1:
         (statistic,) = statistics
@@ -100,7 +105,7 @@ def plan_publication(
     return _together([replace(choice, notes=shape.notes) for choice in choices], formulas, request, types, delta)
 
 
-def _windowed(declaration: Declaration, window: object) -> Declaration:
+def _windowed(declaration: Declaration, window: TimeRange | None) -> Declaration:
     return declaration if window is None else replace(declaration, range=window)
 
 

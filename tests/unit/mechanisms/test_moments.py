@@ -18,7 +18,14 @@ LOW, HIGH, TRIES = -20, 20, 1500
 #: 1,500 tries at 95% miss 75 times, give or take 8.5.
 TOO_MANY = 75 + 5 * 8.5
 NOISES = [DiscreteLaplace(Fraction(6)), DiscreteGaussian(Fraction(70)), DiscreteGaussian(Fraction(2**22))]
-PEOPLE = {0: [], 1: [17], 5: [-20, -3, 0, 4, 20], 40: list(range(-20, 20)), 2000: random.Random(3).choices(range(-4, 10), k=2000)}
+PEOPLE = {
+    0: [],
+    1: [17],
+    700: [19] * 700,
+    5: [-20, -3, 0, 4, 20],
+    40: list(range(-20, 20)),
+    2000: random.Random(3).choices(range(-4, 10), k=2000),
+}
 
 
 def law(noise, copies=1, factor=1.0):
