@@ -25,7 +25,8 @@ SELECT count(*) AS nodes,
              > (l.xmin::text::bigint - l.recorded_in::text::numeric % 4294967296 + 4294967296) % 4294967296) AS rewritten
 FROM dbext_private.node AS n
 LEFT JOIN dbext_private.ledger AS l ON l.release_id = n.release_id AND l.kind = 'publish' AND l.recorded_in = n.drawn_in
-CROSS JOIN (SELECT coalesce(max(k.since), '-infinity') AS since FROM dbext_private.cluster_identity AS k) AS h
+CROSS JOIN (SELECT CASE WHEN dbext_private.is_home() THEN coalesce(max(k.since), '-infinity') ELSE 'infinity' END AS since
+    FROM dbext_private.cluster_identity AS k) AS h
 WHERE n.release_id = $1::integer AND n.stream_no = $2::integer
 
 -- name: node_texts

@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import TEMPLATE, create_database
 from tests.integration.conftest import Cases
+from tests.integration.test_cluster_changes import dump_and_restore
 
 KEYS = "VALUES ('A'), ('B'), ('C')"
 RECENT = "SELECT county, count(*) FROM cases WHERE status = 'open' AND dp_time > now() - INTERVAL '{} days' GROUP BY county"
@@ -146,6 +147,27 @@ def test_what_was_forgotten_is_not_asked_for(lived):
         assert {detail for check, _, _, detail in found if check == "exact sums"} >= {"all are those of the settled images, as far back as single changes are kept"}
     with harmed(lived, forget, HARMS["an exact sum"][0][0]) as found:
         assert ("exact sums", "daily") in failed(found)
+
+
+def audited(connection):
+    """Audit a database and leave nothing behind; returns (check, subject, verdict, detail)."""
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    try:
+        return connection.execute('SELECT a."check", a.subject, a.verdict, a.detail FROM dp_audit() AS a').fetchall()
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def test_a_restored_database_is_audited_once_it_is_accepted(lived, empty_database):
+    dump_and_restore(lived.database.cluster, lived.database.name, empty_database.name)
+    restored = empty_database.superuser
+    assert failed(audited(restored)) == {("noise is not redrawn", "database")}
+    restored.execute("SELECT dp_confirm_upgrade()")
+    found = audited(restored)
+    assert failed(found) == set(), [row for row in found if row[2] == "failed"]
+    assert all("restored from a dump" in detail for check, _, _, detail in found if check == "nodes drawn once")
+    restored.execute("UPDATE dp_release.total SET state = state + 1 WHERE release_no = 1")
+    assert failed(audited(restored)) == {("published values", "total")}
 
 
 def test_a_promise_that_was_raised_is_told(lived):
