@@ -104,9 +104,14 @@ def added(term: Term | None, image: str) -> str:
 
 
 def _rounded(name: str, base: str, bounds: Bounds) -> str:
-    """A column in units of the grid, as bigint: clamped before it is divided, so that infinities and wide numbers stay harmless."""
+    """A column in units of the grid, as bigint.
+
+    Clamped before it is divided or cast, so that infinities and wide numbers stay harmless; also in a column of whole numbers, which may
+    have been given a wider type since the release was declared.
+    """
     if base == "integer" and bounds.grid == 1:
-        return f"{name}::bigint"
+        low, high = bounds.units
+        return f"least(greatest({name}, {low}), {high})::bigint"
     kind = "float8" if base == "float" else "numeric"
     low, high, grid = (exact_decimal(value) for value in (bounds.low, bounds.high, bounds.grid))
     return f"round(least(greatest({name}::{kind}, '{low}'::{kind}), '{high}'::{kind})::numeric / '{grid}'::numeric)::bigint"
