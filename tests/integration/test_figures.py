@@ -293,18 +293,18 @@ def test_default_grids(people):
     ]
 
 
-def test_a_column_that_was_given_a_wider_type_cannot_make_a_sum_fail(people):
-    """What fits no bigint is clamped before it is cast: whether a publication fails must not tell about an entry."""
+def test_a_column_of_a_wider_type_is_summed_on(people):
+    """Taken up again as bigint: what no integer holds is clamped like everything beyond the bounds."""
     declare(people, "one", "SELECT sum(age) FROM people")
     people.day(1)
     people.execute("INSERT INTO people VALUES (1, 'A', 40)")
     people.day(2)
-    people.execute("ALTER TABLE people ALTER COLUMN age TYPE numeric")
-    people.execute("INSERT INTO people VALUES (2, 'A', 1e40), (3, 'A', -1e40), (4, 'A', 'NaN'), (5, 'A', NULL)")
+    people.execute("ALTER TABLE people ALTER COLUMN age TYPE bigint")
+    people.track()
+    people.execute("INSERT INTO people VALUES (2, 'A', 9000000000000000000), (3, 'A', -9000000000000000000), (4, 'A', NULL)")
     people.day(3)
     people.execute("CALL dp_publish()")
-    assert [total for (total,) in series(people, "one", "sum")][0] == 36
-    assert people.database.value("SELECT count(*) FROM dp_release.one") == 2
+    assert series(people, "one", "sum") == [(36,), (36 + 90 + 18,)]
 
 
 def test_planning_shows_every_stream_and_spends_nothing(people):
