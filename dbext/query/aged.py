@@ -142,6 +142,18 @@ def one_answer(end: int, charge: Charge, types: Sequence[EntryType]) -> AgedRele
     return _summed_up((Publication(end, end, loss),), loss, 1, alike=True)
 
 
+def in_step(parts: Sequence[AgedRelease]) -> AgedRelease:
+    """Return streams that one release draws together as one: an output loses what all of them do, from data as new as the newest."""
+    outputs = tuple(
+        Publication(max(one.input for one in same), same[0].published, sum(one.epsilon for one in same))
+        for same in zip(*(part.outputs for part in parts), strict=True)
+    )
+    most = None if any(part.most is None for part in parts) else sum(part.most for part in parts)
+    first = parts[0]
+    interval, age = min(part.interval for part in parts), min(part.age for part in parts)
+    return AgedRelease(outputs, most, interval, age, sum(part.dearest for part in parts), first.ends)
+
+
 def together(parts: Sequence[AgedRelease]) -> AgedRelease:
     """Return everything that several releases publish, as one. Their figures do not add up: ln(1 + D (e^(a + b) - 1)) is more than the sum.
 

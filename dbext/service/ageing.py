@@ -19,9 +19,10 @@ from dbext.errors import BadArgument, UnknownObject
 from dbext.privacy.ageing import Memory, outlook
 from dbext.privacy.ageing_plan import Choice, laplace_and_drift, plan_ageing
 from dbext.privacy.markov import Chain, from_dwell_times
-from dbext.query.aged import AgedRelease, aged_release, aged_reports, one_answer, together
+from dbext.query.aged import AgedRelease, aged_release, aged_reports, in_step, one_answer, together
 from dbext.query.local_plan import local_plan_from_json
-from dbext.query.plan import plan_from_json
+from dbext.query.publication import publication_from_json
+from dbext.service.grouping import columns_from_json
 
 MAX_STATES, MAX_TICKS, MAX_GRID = 50, 2_000, 1_000
 NOT_PURE = "age-dependent loss is proven for one count of pure loss only"
@@ -124,14 +125,14 @@ def _finite(value: float) -> float | None:
 
 
 def _aged(session: Session, release: Release, table: TrackedTable) -> AgedRelease | None:
-    """Return the outputs of a release; None where nothing is proven: only a count comes as one number that an entry moves one way."""
+    """Return the outputs of a release; None where nothing is proven."""
     types = catalog.accounted_types(session, table)
     if release.content.get("model") == "local":
         return aged_reports(local_plan_from_json(release.content["plan"]), types)
-    streams = release.content["publication"]["streams"]
-    if len(streams) != 1 or any(stream["term"] is not None or stream["windows"] for stream in streams):
-        return None
-    return aged_release(plan_from_json(release.content["plan"]), types)
+    columns = columns_from_json(release.content["columns"])
+    publication = publication_from_json(release.content["plan"], release.content["publication"], columns)
+    parts = [aged_release(stream.plan, types) for stream in publication.streams]
+    return None if None in parts else in_step(parts)
 
 
 def _memory(session: Session, table: TrackedTable, chains: dict[str, Chain]) -> Memory | None:

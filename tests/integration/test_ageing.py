@@ -101,6 +101,15 @@ def test_reports_of_the_local_model_age_too(ready):
     assert 0 < loss < peak <= float(epsilon)
 
 
+def test_several_figures_of_one_release_lose_together(ready):
+    ready.session.execute("SELECT dp_bounds('cases', 'id', 0, 100)")
+    ready.declare("figures", DAILY.replace("count(*)", "count(*) AS n, sum(id) AS total"), every="1 day", measure="net", epsilon="0.3")
+    ready.session.execute(SYMMETRIC)
+    epsilon, loss, every, age, _, peak, bounded, _ = risks(ready)["figures"]
+    assert (every, age, bounded) == (1, 0, True)
+    assert 0.15 < loss <= peak <= 2 * float(epsilon) + 1e-9
+
+
 def plans(cases, target):
     rows = cases.database.fetch("SELECT strategy, every, age, epsilon, error, peak FROM dp_plan_ageing('cases', 'status', %s, spread => 0.1)", (target,))
     return {row[0]: row[1:] for row in rows}
