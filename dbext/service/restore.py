@@ -39,7 +39,7 @@ def confirm_restore(session: Session, *, lost: list[dict[str, Any]] | None) -> s
             unknown.add(".".join(name))
     session.execute(SQL["accept"], [row["mark"] for row in rows])
     session.execute(SQL["trust_again"])
-    return _said(len(rows), charged, unknown)
+    return _said(len(rows), charged, unknown) + _also_lost({row["kind"] for row in rows})
 
 
 def _fresh(session: Session, lost: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
@@ -77,6 +77,12 @@ def _charge(session: Session, table_id: int, charges: Sequence[Charge]) -> None:
         raise refusal
     ledger.forget_loss_bounds(session, budget.budget_id)
     ledger.append(session, "lost", budget.budget_id, recorded_by=rights.caller(session).name, table_id=table_id, charges=charges)
+
+
+def _also_lost(kinds: set[str]) -> str:
+    """Say what is gone beside charges: decisions of the DBA that nothing makes again by itself."""
+    gone = [what for kind, what in (("budget", "changes of budgets"), ("reserve", "declarations"), ("return", "drops")) if kind in kinds]
+    return f". Lost as well, and to be made again if they are wanted: {', '.join(gone)}" if gone else ""
 
 
 def _said(rows: int, tables: int, unknown: set[str]) -> str:
