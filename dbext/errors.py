@@ -94,6 +94,18 @@ class AllowanceExceeded(BudgetExceeded):
         self.hint = "Ask for a smaller epsilon, use a stored answer, or let the DBA review the allowance with dp_set_allowance."
 
 
+class KeyDeltaExceeded(DbextError):
+    """Group keys taken from the data whose delta the budget's `key_delta` does not cover. Both figures depend on public data only."""
+
+    sqlstate = "DP020"
+
+    def __init__(self, budget: str, *, needed: object, key_delta: object):
+        super().__init__(
+            f'budget "{budget}" sets delta {key_delta} aside for group keys taken from the data, and {needed} is needed',
+            hint="Ask for a smaller key_delta, list the keys with groups =>, or let the DBA review dp_set_budget(..., key_delta => ...).",
+        )
+
+
 class UnboundedLoss(DbextError):
     """A release whose loss no constraint and no horizon bounds."""
 

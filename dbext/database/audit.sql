@@ -1,6 +1,7 @@
 -- name: releases
 -- Every release ever declared, with the tolerance stated for it.
 SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by,
+       (SELECT count(*) FROM dbext_private.release_key AS k WHERE k.release_id = r.release_id) AS cells,
        t.tolerance::text AS tolerance
 FROM dbext_private.release AS r LEFT JOIN dbext_private.tolerance AS t USING (release_id) ORDER BY r.release_id
 
@@ -52,7 +53,8 @@ WHERE l.kind = 'question' AND NOT EXISTS (SELECT FROM dbext_private.question AS 
 
 -- name: budget_history
 -- What the ledger says of the figures of a budget, in order.
-SELECT l.epsilon::text AS epsilon, l.charges ->> 'delta' AS delta, l.recorded_at::text AS recorded_at
+SELECT l.epsilon::text AS epsilon, l.charges ->> 'delta' AS delta, coalesce(l.charges ->> 'key_delta', '0') AS key_delta,
+       l.recorded_at::text AS recorded_at
 FROM dbext_private.ledger AS l WHERE l.budget_id = $1::integer AND l.kind = 'budget' ORDER BY l.ledger_no
 
 -- name: budgets

@@ -51,19 +51,19 @@ class GroupColumn:
 
 
 def keys_sql(groups: Sequence[GroupColumn]) -> str:
-    """Return the query for the frozen keys of release $1: cell, g1, g2, ... in the columns' own types.
+    """Return the query for the frozen keys of release $1: cell, first period shown, g1, g2, ... in the columns' own types.
 
     Texts become values through JSON, which calls the types' input functions. A cast could call a function that a type's owner wrote, with
     the rights of dbext_owner.
     """
     if not groups:
-        return "SELECT f.cell FROM dbext_private.release_key AS f WHERE f.release_id = $1::integer"
+        return "SELECT f.cell, f.shown_from FROM dbext_private.release_key AS f WHERE f.release_id = $1::integer"
     places = range(1, len(groups) + 1)
     fields = ", ".join(f"'g{place}', f.key_values[{place}]" for place in places)
     defined = ", ".join(group.defined(place) for place, group in zip(places, groups, strict=True))
     return (
-        f"SELECT r.* FROM jsonb_to_recordset((SELECT jsonb_agg(jsonb_build_object('cell', f.cell, {fields})) "
-        f"FROM dbext_private.release_key AS f WHERE f.release_id = $1::integer)) AS r(cell integer, {defined})"
+        f"SELECT r.* FROM jsonb_to_recordset((SELECT jsonb_agg(jsonb_build_object('cell', f.cell, 'shown_from', f.shown_from, {fields})) "
+        f"FROM dbext_private.release_key AS f WHERE f.release_id = $1::integer)) AS r(cell integer, shown_from bigint, {defined})"
     )
 
 
@@ -162,6 +162,29 @@ def tick_effects_sql(
         "every AS (TABLE effect UNION ALL SELECT t.tick, k.cell, 0 FROM ticks AS t CROSS JOIN keys AS k), "
         "total AS (SELECT e.tick, e.cell, sum(e.total)::bigint AS total FROM every AS e GROUP BY e.tick, e.cell) "
         f"SELECT $1::integer, {stream_no}::integer, t.tick, array_agg(t.total ORDER BY t.cell) FROM total AS t GROUP BY t.tick"
+    )
+
+
+def new_keys_sql(table_id: int, measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn]) -> str:
+    """Return the statement that adds, hidden, the keys of counted changes that have no cell yet.
+
+    Parameters: release, last tick that is looked through already, last tick to look through. A value becomes a text through its type's
+    output function, never through a cast (see `keys_sql`). NULL is no key.
+    """
+    places = range(1, len(groups) + 1)
+    found = " UNION ".join(
+        f"SELECT DISTINCT {', '.join(f'{group.image(image)} AS v{place}' for place, group in zip(places, groups, strict=True))} "
+        f"FROM {private('change', table_id)} AS c WHERE c.tick > $2::bigint AND c.tick <= $3::bigint AND {condition}"
+        for image, condition, _ in _counted(measure, predicate)
+    )
+    present = " AND ".join(f"e.v{place} IS NOT NULL" for place in places)
+    texts = ", ".join(f"format('%s', e.v{place})" for place in places)
+    return (
+        f"WITH keys AS MATERIALIZED ({keys_sql(groups)}) "
+        "INSERT INTO dbext_private.release_key (release_id, cell, key_values, shown_from) "
+        "SELECT $1::integer, (SELECT max(k.cell) FROM keys AS k) + (row_number() OVER ())::integer, "
+        f"ARRAY[{texts}], NULL FROM ({found}) AS e "
+        f"WHERE {present} AND NOT EXISTS (SELECT FROM keys AS k WHERE {_joined(groups)})"
     )
 
 

@@ -15,18 +15,28 @@ from dbext.database.session import Session
 from dbext.database.statements import statements
 from dbext.errors import UnknownObject
 from dbext.privacy.charge import Charge, charge_from_json
+from dbext.privacy.key_checks import KeyChecks, key_checks_from_json
 
 SQL = statements("ledger")
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What the lifetime loss of an entry may be, over all tables of the budget together."""
+    """What the lifetime loss of an entry may be, over all tables of the budget together.
+
+    `delta` is for the loss that noise leaves; `key_delta`, beside it, for showing group keys taken from the data.
+    """
 
     budget_id: int
     name: str
     epsilon: Fraction
     delta: Fraction
+    key_delta: Fraction = Fraction(0)
+
+    @property
+    def whole_delta(self) -> Fraction:
+        """The delta that is promised: that of the conversion of losses, and that of group keys taken from the data."""
+        return self.delta + self.key_delta
 
     @property
     def pure(self) -> bool:
@@ -35,7 +45,7 @@ class Budget:
 
 
 def _budget(row: dict) -> Budget:
-    return Budget(row["budget_id"], row["name"], Fraction(row["epsilon"]), Fraction(row["delta"]))
+    return Budget(row["budget_id"], row["name"], Fraction(row["epsilon"]), Fraction(row["delta"]), Fraction(row["key_delta"]))
 
 
 def read_budget(session: Session, budget_id: int) -> Budget:
@@ -70,9 +80,9 @@ def find_or_add_budget(session: Session, name: str, epsilon: str, delta: str) ->
     return session.fetch(SQL["budget_named"], name)[0]["budget_id"]
 
 
-def change_budget(session: Session, budget_id: int, epsilon: str, delta: str) -> None:
-    """Set the figures of a locked budget."""
-    session.execute(SQL["change_budget"], budget_id, epsilon, delta)
+def change_budget(session: Session, budget_id: int, epsilon: str, delta: str, key_delta: str) -> None:
+    """Set the figures of a locked budget; `delta` is the whole of it."""
+    session.execute(SQL["change_budget"], budget_id, epsilon, delta, key_delta)
 
 
 def move_table(session: Session, table_id: int, budget_id: int) -> None:
@@ -102,6 +112,17 @@ def tables_of(session: Session, budget_id: int) -> list[int]:
 def committed_charges(session: Session, table_id: int) -> list[Charge]:
     """Return all that a table is charged for, reservations included."""
     return _charges(session.fetch(SQL["committed_charges"], table_id))
+
+
+def committed_key_checks(session: Session, table_id: int) -> list[KeyChecks]:
+    """Return the checks of hidden group keys that a table is charged for, reservations included."""
+    rows = session.fetch(SQL["committed_key_checks"], table_id)
+    return [key_checks_from_json(data) for row in rows for data in json.loads(row["key_checks"])]
+
+
+def key_checks_of(session: Session, release_id: int) -> list[KeyChecks]:
+    """Return the checks of hidden group keys that were reserved for a release."""
+    return [key_checks_from_json(data) for row in session.fetch(SQL["key_checks_of"], release_id) for data in json.loads(row["key_checks"])]
 
 
 def spent_charges(session: Session, table_id: int) -> list[Charge]:
@@ -187,6 +208,7 @@ def append(
     release_id: int | None = None,
     question_id: int | None = None,
     charges: Sequence[Charge] = (),
+    key_checks: Sequence[KeyChecks] = (),
     epsilon: str = "0",
     note: dict | None = None,
 ) -> None:
@@ -195,4 +217,5 @@ def append(
     A row of kind 'budget' holds a `note` of what changed in place of charges.
     """
     content = json.dumps([charge.to_json() for charge in charges] if note is None else note)
-    session.execute(SQL["append"], budget_id, table_id, release_id, question_id, kind, content, epsilon, recorded_by)
+    checks = json.dumps([one.to_json() for one in key_checks])
+    session.execute(SQL["append"], budget_id, table_id, release_id, question_id, kind, content, epsilon, recorded_by, checks)

@@ -2,11 +2,11 @@
 -- Take the row of a budget; what is read in later statements is current, and nobody charges meanwhile.
 UPDATE dbext_private.budget AS b SET revision = b.revision + 1
 WHERE b.budget_id = $1::integer
-RETURNING b.budget_id, b.name, b.epsilon::text AS epsilon, b.delta::text AS delta
+RETURNING b.budget_id, b.name, b.epsilon::text AS epsilon, (b.delta - b.key_delta)::text AS delta, b.key_delta::text AS key_delta
 
 -- name: budget
 -- A budget as it stands, without a lock.
-SELECT b.budget_id, b.name, b.epsilon::text AS epsilon, b.delta::text AS delta
+SELECT b.budget_id, b.name, b.epsilon::text AS epsilon, (b.delta - b.key_delta)::text AS delta, b.key_delta::text AS key_delta
 FROM dbext_private.budget AS b
 WHERE b.budget_id = $1::integer
 
@@ -24,7 +24,7 @@ INSERT INTO dbext_private.budget (name, epsilon, delta) VALUES ($1::text, $2::nu
 
 -- name: change_budget
 -- Set the figures of a locked budget.
-UPDATE dbext_private.budget AS b SET epsilon = $2::numeric, delta = $3::numeric WHERE b.budget_id = $1::integer
+UPDATE dbext_private.budget AS b SET epsilon = $2::numeric, delta = $3::numeric, key_delta = $4::numeric WHERE b.budget_id = $1::integer
 
 -- name: move_table
 -- Let a table belong to a budget.
@@ -48,6 +48,22 @@ WHERE l.table_id = $1::integer AND (l.kind IN ('question', 'return')
         AND NOT EXISTS (
         SELECT FROM dbext_private.open_reservation AS o WHERE o.release_id = l.release_id AND pg_xact_status(o.declared_in) = 'aborted')))
 ORDER BY l.ledger_no
+
+-- name: committed_key_checks
+-- Checks of hidden group keys: of releases, whether they run or not, and of histories that were lost. Aborted declarations have none.
+SELECT l.key_checks::text AS key_checks
+FROM dbext_private.ledger AS l
+WHERE l.table_id = $1::integer AND l.key_checks <> '[]' AND (l.kind IN ('return', 'lost')
+    OR (l.kind = 'reserve' AND NOT EXISTS (
+        SELECT FROM dbext_private.ledger AS r WHERE r.release_id = l.release_id AND r.kind = 'return')
+        AND NOT EXISTS (
+        SELECT FROM dbext_private.open_reservation AS o WHERE o.release_id = l.release_id AND pg_xact_status(o.declared_in) = 'aborted')))
+ORDER BY l.ledger_no
+
+-- name: key_checks_of
+-- Checks of hidden group keys that were reserved for a release.
+SELECT l.key_checks::text AS key_checks FROM dbext_private.ledger AS l
+WHERE l.release_id = $1::integer AND l.kind = 'reserve' AND l.key_checks <> '[]' ORDER BY l.ledger_no
 
 -- name: own_budget_lock
 -- Whether this very transaction has written to a budget: its lock would keep a second session waiting until it ends.
@@ -120,8 +136,8 @@ ON CONFLICT (table_id) DO UPDATE SET terms = excluded.terms, picos = excluded.pi
 
 -- name: append
 -- Add a row to the ledger.
-INSERT INTO dbext_private.ledger (budget_id, table_id, release_id, question_id, kind, charges, epsilon, recorded_by)
-VALUES ($1::integer, $2::integer, $3::integer, $4::bigint, $5::text, $6::jsonb, $7::numeric, $8::text)
+INSERT INTO dbext_private.ledger (budget_id, table_id, release_id, question_id, kind, charges, epsilon, recorded_by, key_checks)
+VALUES ($1::integer, $2::integer, $3::integer, $4::bigint, $5::text, $6::jsonb, $7::numeric, $8::text, $9::jsonb)
 
 -- name: uses
 -- What each committed charge of a table is for, in order.

@@ -52,6 +52,21 @@ def store(session: Session, source: Source, numbers: Sequence[int], noisy: Seque
     session.execute(SQL["store"], *source, list(numbers), list(noisy), cell_count)
 
 
+def stored_numbers(session: Session, source: Source) -> list[int]:
+    """Return the numbers of all stored nodes of a stream, in order."""
+    return [row["node_no"] for row in session.fetch(SQL["stored_numbers"], *source)]
+
+
+def widen(session: Session, source: Source, numbers: Sequence[int], noise: Sequence[int], added: int) -> None:
+    """Append cells to stored nodes: `added` values for the first, then for the second. Nothing that was drawn before changes."""
+    session.execute(SQL["widen"], *source, list(numbers), list(noise), added)
+
+
+def widen_sums(session: Session, source: Source, added: int) -> None:
+    """Append cells without any effect to the sums of all ticks."""
+    session.execute(SQL["widen_sums"], *source, added)
+
+
 def committed(session: Session, source: Source, numbers: Collection[int]) -> dict[int, Cells]:
     """Return those of the nodes that are stored for good: not one of this very transaction, which could still be rolled back."""
     rows = session.fetch(SQL["committed"], *source, sorted(numbers)) if numbers else []

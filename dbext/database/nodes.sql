@@ -14,6 +14,25 @@ JOIN (
     FROM unnest($4::numeric[]) WITH ORDINALITY AS u(value, at) GROUP BY 1
 ) AS v ON v.place = n.place
 
+-- name: stored_numbers
+-- The stored nodes of a stream.
+SELECT n.node_no FROM dbext_private.node AS n WHERE n.release_id = $1::integer AND n.stream_no = $2::integer ORDER BY n.node_no
+
+-- name: widen
+-- Append cells to stored nodes, which count as drawn only now: nothing is answered from them before this transaction is committed.
+UPDATE dbext_private.node AS n SET noisy = n.noisy || v.noisy, drawn_in = pg_current_xact_id()
+FROM unnest($3::bigint[]) WITH ORDINALITY AS m(number, place)
+JOIN (
+    SELECT (u.at - 1) / $5::bigint + 1 AS place, array_agg(u.value ORDER BY u.at) AS noisy
+    FROM unnest($4::numeric[]) WITH ORDINALITY AS u(value, at) GROUP BY 1
+) AS v ON v.place = m.place
+WHERE n.release_id = $1::integer AND n.stream_no = $2::integer AND n.node_no = m.number
+
+-- name: widen_sums
+-- Append cells without any effect to the sums of all ticks.
+UPDATE dbext_private.tick_sum AS s SET sums = s.sums || array_fill(0::bigint, ARRAY[$3::integer])
+WHERE s.release_id = $1::integer AND s.stream_no = $2::integer
+
 -- name: committed
 -- Stored nodes by number, without those of this very transaction: whatever else is visible is committed.
 SELECT n.node_no, n.noisy::bigint[] AS noisy FROM dbext_private.node AS n

@@ -75,12 +75,16 @@ class FigureColumns:
 
 @dataclass(frozen=True)
 class ReleaseTable:
-    """Names and columns of a release table: one row per window and group key, each window complete, never updated."""
+    """Names and columns of a release table: one row per window and group key, each window complete, never updated.
+
+    `selected`: keys are taken from the data, and have rows from the first window on in which enough entries are seen to have them.
+    """
 
     name: str
     figures: tuple[FigureColumns, ...]
     groups: tuple[GroupColumn, ...]
     description: str
+    selected: bool = False
 
     @property
     def table(self) -> str:
@@ -214,8 +218,13 @@ def rows_sql(made: ReleaseTable) -> str:
         f"CROSS JOIN ({keys_sql(made.groups)}) AS k "
         f"JOIN unnest({', '.join(f'${place}::{kind}[]' for _, kind, place in by_cell)}) WITH ORDINALITY "
         f"AS v({', '.join(name for name, _, _ in by_cell)}, n) ON v.n = (w.place - 1) * $6::bigint + k.cell "
-        "ORDER BY v.n"
+        f"WHERE k.shown_from <= w.period ORDER BY {_order(made)}"
     )
+
+
+def _order(made: ReleaseTable) -> str:
+    """In which order rows are written. Cells of keys taken from the data are numbered as entries brought them, which must not show."""
+    return "v.n" if not made.selected else "w.place" + "".join(f", k.g{place}" for place in range(1, len(made.groups) + 1))
 
 
 def _figure_arrays(figures: Sequence[FigureColumns]) -> tuple[list, list, list[str], list[str]]:

@@ -38,8 +38,11 @@ class Release:
 
 
 def from_row(row: dict[str, Any]) -> Release:
-    """Return a release from a row of its columns."""
-    return Release(content=json.loads(row["plan"]), **{key: value for key, value in row.items() if key != "plan"})
+    """Return a release from a row of its columns. Keys taken from the data have more cells by and by than when it was declared."""
+    content = json.loads(row["plan"])
+    if content.get("key_checks"):
+        content["cells"] = row["cells"]
+    return Release(content=content, **{key: value for key, value in row.items() if key not in {"plan", "cells"}})
 
 
 def by_name(session: Session, name: str | None) -> Release:
@@ -141,11 +144,26 @@ def collations(session: Session, table_id: int) -> dict[int, str]:
     return {row["position"]: row["collation"] for row in session.fetch(SQL["collations"], table_id)}
 
 
-def freeze_keys(session: Session, release_id: int, keys: Sequence[Sequence[str]]) -> None:
-    """Store the group keys of a release; the place in the sequence is the cell."""
+def freeze_keys(session: Session, release_id: int, keys: Sequence[Sequence[str | None]], *, hidden: bool = False) -> None:
+    """Store the group keys of a release; the place in the sequence is the cell. Hidden ones have no rows until they are shown."""
     flat = [value for key in keys for value in key]
     width = len(keys[0]) if keys else 0
-    session.execute(SQL["add_keys"], release_id, flat, width, len(keys))
+    session.execute(SQL["add_keys"], release_id, flat, width, len(keys), None if hidden else 1)
+
+
+def hidden_cells(session: Session, release_id: int) -> list[int]:
+    """Return the cells whose keys have no rows yet."""
+    return [row["cell"] for row in session.fetch(SQL["hidden_cells"], release_id)]
+
+
+def shown_cells(session: Session, release_id: int) -> dict[int, int]:
+    """Return the first period that each cell with rows has one in."""
+    return {row["cell"]: row["shown_from"] for row in session.fetch(SQL["shown_cells"], release_id)}
+
+
+def show_keys(session: Session, release_id: int, first: dict[int, int]) -> None:
+    """Let cells have rows from a period on, each from its own."""
+    session.execute(SQL["show_keys"], release_id, list(first), list(first.values()))
 
 
 def distinct_keys(

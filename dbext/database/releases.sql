@@ -20,23 +20,26 @@ VALUES ($8::integer, $1::text, $2::integer, $3::text, $4::jsonb, (
 -- name: add_keys
 -- Freeze the group keys of a release, in order of cell; width columns make one key.
 WITH given AS MATERIALIZED (SELECT $2::text[] AS key_values)
-INSERT INTO dbext_private.release_key (release_id, cell, key_values)
-SELECT $1::integer, i, g.key_values[(i - 1) * $3::integer + 1 : i * $3::integer]
+INSERT INTO dbext_private.release_key (release_id, cell, key_values, shown_from)
+SELECT $1::integer, i, g.key_values[(i - 1) * $3::integer + 1 : i * $3::integer], $5::bigint
 FROM given AS g, generate_series(1, $4::integer) AS i
 
 -- name: by_name
 -- A release that was not dropped.
-SELECT r.release_id, r.name, r.table_id, r.declaration, r.plan::text AS plan, r.state, r.created_by, r.next_period, r.next_answer
+SELECT r.release_id, r.name, r.table_id, r.declaration, r.plan::text AS plan, r.state, r.created_by, r.next_period, r.next_answer,
+       (SELECT count(*) FROM dbext_private.release_key AS k WHERE k.release_id = r.release_id) AS cells
 FROM dbext_private.release AS r WHERE r.name = $1::text AND r.state <> 'dropped'
 
 -- name: lock
 -- Take the row of a release: whoever publishes or drops it holds it.
-SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by
+SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by,
+       (SELECT count(*) FROM dbext_private.release_key AS k WHERE k.release_id = r.release_id) AS cells
 FROM dbext_private.release AS r WHERE r.release_id = $1::integer FOR UPDATE
 
 -- name: try_lock
 -- Take the row of a release unless someone has it: whoever drops a release and leaves his transaction open stops no other.
-SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by
+SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by,
+       (SELECT count(*) FROM dbext_private.release_key AS k WHERE k.release_id = r.release_id) AS cells
 FROM dbext_private.release AS r WHERE r.release_id = $1::integer FOR UPDATE SKIP LOCKED
 
 -- name: relabelled
@@ -119,3 +122,16 @@ SELECT k.key_values FROM dbext_private.release_key AS k WHERE k.release_id = $1:
 SELECT EXISTS (
     SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = $1::integer AND e.from_tick <= $3::bigint
         AND (e.through_tick IS NULL OR e.through_tick > coalesce($2::bigint, $3::bigint - 1))) AS gapped
+
+-- name: hidden_cells
+-- Cells of a release that have no rows yet.
+SELECT k.cell FROM dbext_private.release_key AS k WHERE k.release_id = $1::integer AND k.shown_from IS NULL ORDER BY k.cell
+
+-- name: shown_cells
+-- Cells of a release that have rows, and the first period with one.
+SELECT k.cell, k.shown_from FROM dbext_private.release_key AS k WHERE k.release_id = $1::integer AND k.shown_from IS NOT NULL ORDER BY k.cell
+
+-- name: show_keys
+-- Let cells have rows, each from a period on.
+UPDATE dbext_private.release_key AS k SET shown_from = s.period
+FROM unnest($2::integer[], $3::bigint[]) AS s(cell, period) WHERE k.release_id = $1::integer AND k.cell = s.cell AND k.shown_from IS NULL

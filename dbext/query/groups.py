@@ -4,7 +4,7 @@
 |----------------------------------|-----------------------------------------------------------|
 | VALUES ('Tainan'), ('Kaohsiung') | those written out, for one or several columns             |
 | SELECT name FROM county          | the values of one column of one table, if it is marked public |
-| (none)                           | the labels of enum columns                                |
+| (none)                           | the labels of enum columns; with a delta of their own, those of the data |
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import itertools
 import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dbext.query.characters import check_characters, fold
 from dbext.query.declaration import Declaration, TableName
@@ -49,7 +50,14 @@ class EnumLabels:
     rows: tuple[tuple[str, ...], ...]
 
 
-GroupSource = Values | PublicColumn | EnumLabels
+@dataclass(frozen=True)
+class DataKeys:
+    """Keys are those that enough entries turn out to have; showing them costs `delta`."""
+
+    delta: Fraction
+
+
+GroupSource = Values | PublicColumn | EnumLabels | DataKeys
 
 
 def group_source(declaration: Declaration, sql: str | None) -> GroupSource:

@@ -79,11 +79,11 @@ def delta_findings(session: Session) -> Iterator[Finding]:
         budget = ledger.read_budget(session, row["budget_id"])
         declared = row["acceptable"]
         bound = Fraction(LARGE_DELTA if declared is None else declared)
-        verdict = PASSED if budget.delta <= bound else FAILED
-        said = f"delta {shown_delta(budget.delta)}; " + (
+        verdict = PASSED if budget.whole_delta <= bound else FAILED
+        said = f"delta {shown_delta(budget.whole_delta)}; " + (
             f"at most {declared} was declared acceptable" if declared is not None else f"none was declared, above {LARGE_DELTA} none is"
         )
-        yield Finding(CLAIM, "acceptable delta", budget.name, verdict, said, float(budget.delta), float(bound))
+        yield Finding(CLAIM, "acceptable delta", budget.name, verdict, said, float(budget.whole_delta), float(bound))
 
 
 def tolerance_findings(audited: Sequence[Audited], tolerances: Sequence[str | None]) -> Iterator[Finding]:

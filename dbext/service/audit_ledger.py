@@ -26,6 +26,7 @@ from dbext.service import epochs
 from dbext.service.audit_finding import FAILED, LEDGER, PASSED, WARNING, Finding, judged
 from dbext.service.audit_transcript import Audited
 from dbext.service.budget import capacity, lost_loss, table_loss
+from dbext.service.key_delta import committed_key_delta
 from dbext.service.numbers import plain, rounded_up
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def budget_findings(session: Session, audited: Sequence[Audited]) -> Iterator[Fi
             yield Finding(LEDGER, "budget holds", budget.name, FAILED, refusal.message)
             continue
         yield _holds(budget, committed + lost)
+        yield _keys_hold(session, budget)
         yield _history(session, budget, sum(spent.values()) + lost)
         for table_id in tables:
             yield _against_lives(session, budget, table_id, spent[table_id], audited)
@@ -124,10 +126,17 @@ def _holds(budget: Budget, committed: int) -> Finding:
     return Finding(LEDGER, "budget holds", budget.name, verdict, detail, float(loss), promised)
 
 
+def _keys_hold(session: Session, budget: Budget) -> Finding:
+    needed = committed_key_delta(session, budget)
+    verdict = PASSED if needed <= budget.key_delta else FAILED
+    detail = f"group keys taken from the data need {float(needed):.3g} of the {float(budget.key_delta):.3g} set aside for them"
+    return Finding(LEDGER, "key delta holds", budget.name, verdict, detail, float(needed), float(budget.key_delta))
+
+
 def _history(session: Session, budget: Budget, spent: int) -> Finding:
     """Compare the budget with what the ledger says was set last; warn of promises that were loosened after they had been used up."""
     rows = audit.budget_history(session, budget.budget_id)
-    figures = [(Fraction(row["epsilon"]), Fraction(row["delta"])) for row in rows]
+    figures = [(Fraction(row["epsilon"]), Fraction(row["delta"]) - Fraction(row["key_delta"])) for row in rows]
     if not figures or figures[-1] != (budget.epsilon, budget.delta):
         return Finding(LEDGER, "budget reset", budget.name, FAILED, "its epsilon and delta are not those that were set last")
     broken = [one for one in figures if (one[1] == 0) == budget.pure and spent > budget_picos(*one)]

@@ -126,21 +126,25 @@ def _published(session: Session, one: Audited) -> Finding:
         if fault.sqlstate != _MISSING_TABLE:
             raise
         return Finding(TRANSCRIPT, "published values", name, FAILED, "the release table is gone, though the release was not dropped")
+    shown = releases.shown_cells(session, one.release.release_id)
     wrong = [f"period {period} is in the table but was never published" for period in sorted(set(found[0]) - set(one.answered))]
     for batch in batches(one.answered, one.due.values):
         made = answered(session, one.due, batch)
         ready = min(len(values) for values in made)
         wrong += [f"the nodes of period {period} are gone" for period in batch[ready:]]
         for place, period in enumerate(batch[:ready]):
-            noisy = [[values[place]] for values in made]
+            cells = [cell for cell, since in shown.items() if since <= period]
+            noisy = [[[values[place][cell - 1] for cell in cells]] for values in made]
             wrong += [f"period {period}: {what}" for what in _wrong_in(one, period, noisy, [rows.get(period) for rows in found])]
     values = len(one.answered) * one.due.cells * len(one.due.table.figures)
     return judged(TRANSCRIPT, "published values", name, wrong, f"{values:,} values are what their stored nodes make", float(len(wrong)))
 
 
 def _wrong_in(one: Audited, period: int, noisy: list[Answers], rows: list[dict[str, Any] | None]) -> Iterator[str]:
-    """Yield what is wrong with the rows of a period; `rows` holds what is published of each figure."""
-    cells, row = one.due.cells, rows[0]
+    """Yield what is wrong with the rows of a period; `rows` holds what is published of each figure, `noisy` the answers of shown cells."""
+    cells, row = len(noisy[0][0]), rows[0]
+    if row is None and cells == 0:
+        return
     if row is None:
         yield "no row"
         return

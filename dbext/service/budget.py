@@ -15,6 +15,7 @@ from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import budget_picos, epsilon_of
+from dbext.service.key_delta import require_key_delta
 from dbext.service.numbers import delta_from, epsilon_from, plain, rounded_down, rounded_up
 
 MAX_NAME_BYTES = 200
@@ -87,8 +88,8 @@ def fits_at_once(session: Session, budget: Budget, table_id: int, charges: Seque
 
 
 def terms(types: Sequence[EntryType], budget: Budget) -> str:
-    """Return all that a plan under a budget depends on: how it is priced, and delta."""
-    return f"{_pricing(types, budget)} {budget.delta}"
+    """Return all that a plan under a budget depends on: how it is priced, and delta; the thresholds of hidden keys on epsilon, too."""
+    return f"{_pricing(types, budget)} {budget.delta} {budget.epsilon if budget.key_delta else ''}"
 
 
 def _pricing(types: Sequence[EntryType], budget: Budget) -> str:
@@ -112,12 +113,16 @@ def check_budget(session: Session, budget_id: int) -> None:
     if total > capacity(budget):
         needed = rounded_up(epsilon_of(total, budget.delta))
         raise ConstraintTooLoose(budget.name, needed=needed, epsilon=plain(as_decimal(budget.epsilon)))
+    require_key_delta(session, budget)
 
 
-def set_budget(session: Session, tbl: object, epsilon: str | None, delta: str | None = None, budget: str | None = None) -> str:
+def set_budget(
+    session: Session, tbl: object, epsilon: str | None, delta: str | None = None, budget: str | None = None, key_delta: str | None = None
+) -> str:
     """Set a table's budget, or let the table join the named one; returns what is in force now.
 
-    Without `delta` the budget keeps its own, 0 if it is new. The whole ledger is priced anew under the new figures and must fit them.
+    Without `delta` the budget keeps its own, 0 if it is new; likewise `key_delta`, the part of it for keys taken from the data. The whole
+    ledger is priced anew under the new figures and must fit them.
     Whoever joins a budget that other tables have repeats its figures. A table that shares a budget with others and has spent from it
     cannot leave it: the others' entries may be the same people.
     """
@@ -125,20 +130,29 @@ def set_budget(session: Session, tbl: object, epsilon: str | None, delta: str | 
     rights.require_read_committed(session)
     wanted_epsilon = epsilon_from(epsilon, "dp_set_budget('cases', epsilon => 2)")
     wanted_delta = None if delta is None else delta_from(delta)
+    wanted_key_delta = None if key_delta is None else delta_from(key_delta, "key_delta")
     table = catalog.tracked_by_regclass(session, str(tbl))
     rights.require_select(session, table.table_id, table.shown_name)
     rights.require_captured(table)
     constraints.lock(session, table.table_id)  # as whoever changes limits does, before the budget: one after the other
     target = _lock_for(session, table, budget, wanted_epsilon, wanted_delta)
-    new_delta = plain(as_decimal(target.delta) if wanted_delta is None else wanted_delta)
-    ledger.change_budget(session, target.budget_id, plain(wanted_epsilon), new_delta)
+    new_delta = plain(as_decimal(target.whole_delta) if wanted_delta is None else wanted_delta)
+    new_key_delta = plain(as_decimal(target.key_delta) if wanted_key_delta is None else wanted_key_delta)
+    if Decimal(new_key_delta) > Decimal(new_delta):
+        raise BadArgument("key_delta is a part of delta and cannot be larger")
+    ledger.change_budget(session, target.budget_id, plain(wanted_epsilon), new_delta, new_key_delta)
     changed = ledger.read_budget(session, target.budget_id)
     _require_covers(session, changed)
-    note = {"delta": new_delta, "table": table.shown_name}
+    note = {"delta": new_delta, "key_delta": new_key_delta, "table": table.shown_name}
     ledger.append(
         session, "budget", target.budget_id, recorded_by=who.name, table_id=table.table_id, epsilon=plain(wanted_epsilon), note=note
     )
-    return f'budget "{changed.name}" of table {table.shown_name}: epsilon {plain(wanted_epsilon)}, delta {new_delta}{_remark(new_delta)}'
+    figures = f"epsilon {plain(wanted_epsilon)}, delta {new_delta}{_said_key_delta(new_key_delta)}"
+    return f'budget "{changed.name}" of table {table.shown_name}: {figures}{_remark(new_delta)}'
+
+
+def _said_key_delta(key_delta: str) -> str:
+    return "" if Decimal(key_delta) == 0 else f", {key_delta} of it for group keys taken from the data"
 
 
 def _remark(delta: str) -> str:
@@ -171,9 +185,9 @@ def _checked_name(name: str) -> str:
 
 def _require_same_figures(session: Session, budget: Budget, epsilon: Decimal, delta: Decimal | None) -> None:
     """Refuse to change, by joining, what other tables were promised."""
-    same = Fraction(epsilon) == budget.epsilon and (delta is None or Fraction(delta) == budget.delta)
+    same = Fraction(epsilon) == budget.epsilon and (delta is None or Fraction(delta) == budget.whole_delta)
     if not same and ledger.tables_of(session, budget.budget_id):
-        figures = f"epsilon => {plain(as_decimal(budget.epsilon))}, delta => {plain(as_decimal(budget.delta))}"
+        figures = f"epsilon => {plain(as_decimal(budget.epsilon))}, delta => {plain(as_decimal(budget.whole_delta))}"
         raise BadArgument(
             f'budget "{budget.name}" exists with other figures, on which other tables rely',
             hint=f"Join with {figures}, then change them with another dp_set_budget.",
@@ -195,3 +209,4 @@ def _require_covers(session: Session, budget: Budget) -> None:
     if total > capacity(budget):
         spent = rounded_up(epsilon_of(total, budget.delta))
         raise BadArgument(f'epsilon is smaller than what is already spent or reserved in budget "{budget.name}": {spent} at this delta')
+    require_key_delta(session, budget)

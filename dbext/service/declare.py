@@ -14,17 +14,19 @@ from dbext.database.release_table import ReleaseTable
 from dbext.database.session import Session
 from dbext.errors import AlreadyExists, BadArgument, NotPermitted, NotSupported, UnknownObject
 from dbext.privacy.constraint import EntryType
+from dbext.privacy.key_checks import KeyChecks
 from dbext.privacy.pico import picos_up, to_decimal
 from dbext.query.publication import Publication
 from dbext.query.together import Planned, plan_publication
 from dbext.service.budget import terms
 from dbext.service.draft import Draft, draft
-from dbext.service.explain import candidate_rows
+from dbext.service.explain import explained_rows, key_notes
 from dbext.service.figures import figure_columns
 from dbext.service.grouping import columns_to_json, frozen_keys, group_columns, groups_to_json
 from dbext.service.local_declare import Model, create_local
 from dbext.service.numbers import plain, require_noise_fits
 from dbext.service.reserve import reserve
+from dbext.service.selected_keys import checks_for
 
 MAX_NAME_BYTES = 48
 #: Kinds of plans as analysts are told of them.
@@ -60,12 +62,20 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
         chosen = made.publication
         groups = group_columns(session, table, drafted.group_columns, chosen.labels)
         keys = frozen_keys(session, drafted.groups, groups)
+        checks = _checks(drafted, chosen, groups, types, budget)
         asked = plain(to_decimal(picos_up(chosen.epsilon)))
         left = reserve(
-            session, table, release_id, chosen.charges, epsilon=asked, known_terms=terms(types, budget), declared_by=who.name
+            session, table, release_id, chosen.charges, epsilon=asked, known_terms=terms(types, budget), declared_by=who.name, checks=checks
         )  # fmt: skip
-    _record(session, (release_id, name, who.name), drafted, chosen, (groups, keys), candidate_rows(made, types, budget.delta))
-    return _said(name, chosen, budget, asked, left)
+    explained = explained_rows(made, types, budget, checks)
+    _record(session, (release_id, name, who.name), drafted, chosen, (groups, keys, checks), explained)
+    return _said(name, chosen, budget, asked, left, checks)
+
+
+def _checks(
+    drafted: Draft, made: Publication, groups: Sequence[GroupColumn], types: Sequence[EntryType], budget: Budget
+) -> KeyChecks | None:
+    return None if drafted.key_delta is None else checks_for(made, groups, types, drafted.key_delta, budget.epsilon)
 
 
 def _planned(session: Session, drafted: Draft, budget: Budget) -> tuple[Planned, tuple[EntryType, ...]]:
@@ -78,9 +88,9 @@ def _planned(session: Session, drafted: Draft, budget: Budget) -> tuple[Planned,
     return made, types
 
 
-def _said(name: str, publication: Publication, budget: Budget, asked: str, left: str) -> str:
+def _said(name: str, publication: Publication, budget: Budget, asked: str, left: str, checks: KeyChecks | None) -> str:
     made = publication.main
-    notes = "".join(f"\nnote: {note}" for note in publication.notes)
+    notes = "".join(f"\nnote: {note}" for note in (*publication.notes, *key_notes(made, checks)))
     mechanisms = dict.fromkeys(stream.plan.mechanism.name for stream in publication.streams)
     return (
         f"release dp_release.{name}: {KINDS[made.kind]}, measure {made.measure.value}, mechanism {', '.join(mechanisms)}; "
@@ -103,15 +113,17 @@ def _record(
     known: tuple[int, str, str],
     drafted: Draft,
     made: Publication,
-    grouping: tuple[tuple[GroupColumn, ...], list[list[str]]],
+    grouping: tuple[tuple[GroupColumn, ...], list[list[str | None]], KeyChecks | None],
     explained: list[dict[str, Any]],
 ) -> None:
     """Store the release (its number, name and author) with its keys and create its table."""
-    (number, name, by), (groups, keys) = known, grouping
+    (number, name, by), (groups, keys, checks) = known, grouping
     content = _content(drafted, made, groups) | {"cells": len(keys), "candidates": explained}
+    if checks is not None:
+        content["key_checks"] = checks.to_json()
     begins = releases.Begins(made.main.due_tick(1), sum_from(drafted.table, made), made.main.horizon_end(1))
     releases.add(session, number, name, drafted.table.table_id, drafted.declaration.text, content, begins, by)
-    releases.freeze_keys(session, number, keys)
+    releases.freeze_keys(session, number, keys, hidden=checks is not None)
     release_table.create(session, ReleaseTable(name, figure_columns(made), groups, _description(drafted, made)))
     if (target := targets.default_target(session)) is not None:
         targets.send(session, number, target)
@@ -172,6 +184,7 @@ def drop_release(session: Session, *, name: str | None) -> str:
         table_id=release.table_id,
         release_id=release.release_id,
         charges=charges,
+        key_checks=ledger.key_checks_of(session, release.release_id),
     )
     releases.mark_dropped(session, release.release_id)
     kept = "" if gone else f"; its table stays, because other objects depend on {release_table.SCHEMA}.{release.name}"

@@ -16,11 +16,11 @@ from dbext.query.calendar import Span
 from dbext.query.column import Column
 from dbext.query.compiler import compile_declaration, resolve
 from dbext.query.declaration import Declaration
-from dbext.query.groups import group_source
+from dbext.query.groups import DataKeys, GroupSource, group_source
 from dbext.query.planner import Request
 from dbext.query.predicate import columns_of
 from dbext.service.literals import check_literals
-from dbext.service.numbers import epsilon_from
+from dbext.service.numbers import delta_from, epsilon_from
 
 EXAMPLE = "dp_create_release(..., epsilon => 0.5)"
 
@@ -35,6 +35,11 @@ class Draft:
     groups: Any
     request: Request
     bounds: Mapping[int, Bounds]
+
+    @property
+    def key_delta(self) -> Fraction | None:
+        """The delta that taking keys from the data may cost; None: they are public."""
+        return self.groups.delta if isinstance(self.groups, DataKeys) else None
 
     @property
     def positions(self) -> frozenset[int]:
@@ -62,6 +67,7 @@ def draft(
     levels: list[dict[str, int] | None] | None = None,
     ranges: list[dict[str, int] | None] | None = None,
     at_horizon: str | None = None,
+    key_delta: str | None = None,
 ) -> Draft:
     """Compile a declaration and bind it; refuses whatever the caller may not read."""
     if declaration is None:
@@ -85,7 +91,7 @@ def draft(
         ranges=_spans("ranges", ranges),
         at_horizon=at_horizon,
     )
-    keys = group_source(bound, groups) if bound.grouped or groups is not None else None
+    keys = _key_source(bound, groups, key_delta)
     return Draft(table, tuple(columns), bound, keys, request, bounds.of_table(session, table.table_id))
 
 
@@ -96,6 +102,20 @@ def _checked(session: Session, table: TrackedTable, resolved: Declaration) -> De
     for predicate in (bound.predicate, *(figure.predicate for figure in bound.figures)):
         check_literals(session, table, predicate)
     return bound
+
+
+def _key_source(declaration: Declaration, groups: str | None, key_delta: str | None) -> GroupSource | None:
+    """Return where keys come from; None without groups. Refuses a key_delta that nothing is to be spent on."""
+    if key_delta is None:
+        return group_source(declaration, groups) if declaration.grouped or groups is not None else None
+    if groups is not None:
+        raise BadArgument("keys are listed with groups, or taken from the data with key_delta: not both")
+    if not declaration.grouped:
+        raise BadArgument("key_delta is for keys of a GROUP BY, and the declaration has none")
+    value = delta_from(key_delta, "key_delta")
+    if value == 0:
+        raise BadArgument("key_delta must be above 0: without it no key of the data can be shown")
+    return DataKeys(Fraction(value))
 
 
 def positions_of(declaration: Declaration) -> frozenset[int]:

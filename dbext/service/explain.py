@@ -7,14 +7,19 @@ from fractions import Fraction
 from typing import Any
 
 from dbext.database import catalog, ledger, releases, rights
+from dbext.database.ledger import Budget
 from dbext.database.session import Session
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import epsilon_of
+from dbext.privacy.key_checks import KeyChecks
 from dbext.privacy.noise import DiscreteLaplace
+from dbext.query.plan import Plan
 from dbext.query.planner import Candidate
 from dbext.query.together import Option, Planned, plan_publication
 from dbext.service.draft import draft
+from dbext.service.grouping import group_columns
 from dbext.service.local_declare import Model, plan_local
+from dbext.service.selected_keys import checks_for, threshold
 
 
 def plan_release(session: Session, *, declaration: str | None, **wishes: Any) -> list[dict[str, Any]]:
@@ -28,7 +33,11 @@ def plan_release(session: Session, *, declaration: str | None, **wishes: Any) ->
     budget = ledger.read_budget(session, ledger.budget_id_of(session, drafted.table.table_id, drafted.table.shown_name))
     types = catalog.accounted_types(session, drafted.table)
     made = plan_publication(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta, drafted.bounds)
-    return candidate_rows(made, types, budget.delta)
+    checks = None
+    if drafted.key_delta is not None:
+        groups = group_columns(session, drafted.table, drafted.group_columns, made.publication.labels)
+        checks = checks_for(made.publication, groups, types, drafted.key_delta, budget.epsilon)
+    return explained_rows(made, types, budget, checks)
 
 
 def explain_release(session: Session, *, name: str | None) -> list[dict[str, Any]]:
@@ -39,6 +48,24 @@ def explain_release(session: Session, *, name: str | None) -> list[dict[str, Any
     release = releases.by_name(session, name)
     told = [{key: value for key, value in row.items() if key not in ("table_id", "release")} for row in risks_of(session, release)]
     return [{**row, "age_dependent": told if row["chosen"] and told else None} for row in release.content["candidates"]]
+
+
+def explained_rows(made: Planned, types: Sequence[EntryType], budget: Budget, checks: KeyChecks | None) -> list[dict[str, Any]]:
+    """Return the candidates; the chosen ones say too when keys taken from the data are shown."""
+    rows = candidate_rows(made, types, budget.delta)
+    for row in rows:
+        if row["chosen"]:
+            row["notes"] = "; ".join([*filter(None, [row["notes"]]), *key_notes(made.publication.main, checks)]) or None
+    return rows
+
+
+def key_notes(plan: Plan, checks: KeyChecks | None) -> list[str]:
+    """Say from which count on keys taken from the data are shown."""
+    if checks is None:
+        return []
+    first, last = (threshold(plan, checks, period) for period in (1, plan.horizon))
+    much = f"{max(first, last):.1f}" if abs(first - last) < 0.1 else f"{first:.1f} (first period) to {last:.1f} (last)"  # noqa: PLR2004
+    return [f"keys are taken from the data: one has rows from the first window on in which its noisy count is above {much}"]
 
 
 def candidate_rows(made: Planned, types: Sequence[EntryType], delta: Fraction) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from dbext.database.effects import GroupColumn
 from dbext.database.session import Session
 from dbext.errors import NotSupported
 from dbext.query.column import Column
-from dbext.query.groups import PublicColumn
+from dbext.query.groups import DataKeys, PublicColumn
 
 
 def group_columns(session: Session, table: TrackedTable, columns: Sequence[Column], figures: Sequence[str]) -> tuple[GroupColumn, ...]:
@@ -31,10 +31,12 @@ def group_columns(session: Session, table: TrackedTable, columns: Sequence[Colum
     return tuple(GroupColumn(one, label, collations.get(one.position)) for one, label in zip(columns, labels, strict=True))
 
 
-def frozen_keys(session: Session, source: Any, groups: Sequence[GroupColumn]) -> list[list[str]]:
-    """Return the keys of a public list in their order; one empty key without groups."""
+def frozen_keys(session: Session, source: Any, groups: Sequence[GroupColumn]) -> list[list[str | None]]:
+    """Return the keys of a public list in their order; one empty key without groups, one that is none if keys are taken from the data."""
     if not groups:
         return [[]]
+    if isinstance(source, DataKeys):
+        return [[None] * len(groups)]
     if isinstance(source, PublicColumn):
         return releases.public_keys(session, groups[0], source.table.schema, source.table.name, source.column)
     return releases.distinct_keys(session, groups, source.rows)

@@ -120,6 +120,8 @@ def _roster(session: Session, drafted: Draft, text: str | None) -> Roster:
 
 
 def _keys(session: Session, drafted: Draft) -> list[list[str]]:
+    if drafted.key_delta is not None:
+        raise NotSupported("in the local model nobody knows the keys of the data", hint="List them with groups =>.")
     return frozen_keys(session, drafted.groups, group_columns(session, drafted.table, drafted.group_columns, []))
 
 

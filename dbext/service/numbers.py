@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation, localcontext
+from fractions import Fraction
 
 from dbext.errors import BadArgument
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
@@ -23,11 +24,11 @@ def epsilon_from(text: str | None, example: str) -> Decimal:
     return value
 
 
-def delta_from(text: str) -> Decimal:
+def delta_from(text: str, name: str = "delta") -> Decimal:
     """Return a delta: 0 for pure differential privacy, and below 1."""
-    value = _decimal("delta", text, digits=40)
+    value = _decimal(name, text, digits=40)
     if not 0 <= value < 1:
-        raise BadArgument("delta must be at least 0 and below 1")
+        raise BadArgument(f"{name} must be at least 0 and below 1")
     return value
 
 
@@ -59,6 +60,13 @@ def plain(value: Decimal) -> str:
 def rounded_up(value: Decimal) -> str:
     """Show a loss: six decimals, rounded up."""
     return plain(value.quantize(Decimal("0.000001"), ROUND_CEILING))
+
+
+def significant_up(value: Fraction) -> str:
+    """Show a small probability: four digits, rounded up."""
+    with localcontext() as context:
+        context.prec, context.rounding = 4, ROUND_CEILING
+        return f"{Decimal(value.numerator) / Decimal(value.denominator):g}"
 
 
 def rounded_down(value: Decimal) -> str:

@@ -17,6 +17,7 @@ from dbext.database.release_table import ReleaseTable
 from dbext.database.releases import Release
 from dbext.database.session import Session
 from dbext.privacy.charge import Charge
+from dbext.privacy.key_checks import KeyChecks, key_checks_from_json
 from dbext.query.plan import Plan
 from dbext.query.publication import Publication, publication_from_json
 from dbext.service import local_publish
@@ -24,6 +25,7 @@ from dbext.service.epochs import reserve_epochs, spent
 from dbext.service.figures import figure_arrays, figure_columns
 from dbext.service.grouping import columns_from_json, groups_from_json
 from dbext.service.noising import Answers, Noising, answers, draw_nodes
+from dbext.service.selected_keys import add_cells, show_keys
 
 #: Values drawn, stored or written at once while catching up: bounds memory, whatever was missed.
 VALUES_AT_ONCE = 200_000
@@ -33,7 +35,7 @@ VALUES_AT_ONCE = 200_000
 class Due:
     """A release whose row is locked, with everything its statements are composed of: a statement and what is noised for each stream.
 
-    `floor` is the tick that stands for all before it.
+    `floor` is the tick that stands for all before it. `checks` say when hidden group keys are looked at; None: keys are public.
     """
 
     release: Release
@@ -42,6 +44,7 @@ class Due:
     table: ReleaseTable
     sums_sql: tuple[str, ...]
     floor: int
+    checks: KeyChecks | None = None
 
     @property
     def plan(self) -> Plan:
@@ -75,6 +78,8 @@ def draw_release(session: Session, *, release_id: int) -> int:
     due = due_of(release, table)
     reserved, epoch_end = reserve_epochs(session, release, due.publication, table)
     periods = list(_periods(due.plan, release.next_period, min(table.sealed_tick, epoch_end)))
+    if due.checks is not None and add_cells(session, due, _summed_with(due, periods)):
+        due = due_of(releases.lock(session, release_id), table)
     summed = release.summed_through
     for batch in batches(periods, due.values):
         summed = _sum_ticks(session, due, batch, summed)
@@ -94,16 +99,18 @@ def due_of(release: Release, table: TrackedTable) -> Due:
     beginning = min(table.first_tick, floor) - 1
     sources = [Source(release.release_id, number) for number in range(1, len(publication.streams) + 1)]
     numbered = list(zip(sources, publication.streams, strict=True))
+    checks = key_checks_from_json(release.content["key_checks"]) if release.content.get("key_checks") else None
     return Due(
         release,
         publication,
         tuple(Noising(source, stream.plan, release.content["cells"], beginning) for source, stream in numbered),
-        ReleaseTable(release.name, figure_columns(publication), groups, ""),
+        ReleaseTable(release.name, figure_columns(publication), groups, "", selected=checks is not None),
         tuple(
             tick_sums_sql((release.table_id, source.stream_no), publication.main.measure, stream.predicate, groups, stream.term)
             for source, stream in numbered
         ),
         floor,
+        checks,
     )
 
 
@@ -123,12 +130,17 @@ def batches(periods: Sequence[int], values: int) -> Iterator[Sequence[int]]:
 
 def _sum_ticks(session: Session, due: Due, periods: Sequence[int], summed: int) -> int:
     """Store the exact effects of the ticks that several periods are the first to need; returns the last tick that is summed."""
-    ends = (leaf.end for stream in due.publication.streams for period in periods for leaf in stream.plan.leaves(period))
-    through = max(ends, default=summed)
+    through = max(summed, _summed_with(due, periods))
     if through > summed:
         for statement in due.sums_sql:
             session.execute(statement, due.release.release_id, summed, through, due.floor)
-    return max(summed, through)
+    return through
+
+
+def _summed_with(due: Due, periods: Sequence[int]) -> int:
+    """Return the last tick that periods need."""
+    ends = (leaf.end for stream in due.publication.streams for period in periods for leaf in stream.plan.leaves(period))
+    return max(ends, default=due.release.summed_through)
 
 
 def _charge(session: Session, due: Due, last: int, summed: int, by: str, charges: Sequence[Charge]) -> None:
@@ -142,6 +154,7 @@ def _charge(session: Session, due: Due, last: int, summed: int, by: str, charges
         table_id=release.table_id,
         release_id=release.release_id,
         charges=charges,
+        key_checks=[] if due.checks is None else [due.checks],
     )
     upcoming = None if plan.last_period is not None and last >= plan.last_period else plan.due_tick(last + 1)
     releases.advance(session, release, last + 1, upcoming, summed, plan.horizon_end(last + 1 if upcoming else last))
@@ -176,6 +189,8 @@ def _write_batch(session: Session, due: Due, periods: Sequence[int]) -> int:
     made = answered(session, due, periods)
     ready = min(len(one) for one in made)
     if ready:
+        if due.checks is not None:
+            show_keys(session, due, periods[:ready], made[0][:ready])
         _add_rows(session, due, periods[:ready], [one[:ready] for one in made])
     return ready
 

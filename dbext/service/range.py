@@ -18,6 +18,7 @@ from dbext.query.local_plan import LocalPlan, local_plan_from_json
 from dbext.query.plan import Plan, plan_from_json
 from dbext.service import local_publish
 from dbext.service.noising import Noising, combined
+from dbext.service.selected_keys import require_public_keys
 
 BEGINNING = "-infinity"
 
@@ -28,6 +29,7 @@ def range_stats(session: Session, *, release: str | None, range_start: str | Non
     Whoever may read the release table may ask. Nothing is drawn, nothing is charged, and nodes of no other release are read.
     """
     found = releases.by_name(session, release)
+    require_public_keys(found)
     require_plain(found)
     local = local_publish.is_local(found)
     plan = (local_plan_from_json if local else plan_from_json)(found.content["plan"])

@@ -13,13 +13,23 @@ from dbext.database import catalog, ledger, second_session
 from dbext.database.catalog import TrackedTable
 from dbext.database.session import Session
 from dbext.privacy.charge import Charge, charge_from_json
+from dbext.privacy.key_checks import KeyChecks, key_checks_from_json
 from dbext.service.allow import require_allowed
 from dbext.service.budget import require_fits, terms
+from dbext.service.key_delta import require_key_delta
 from dbext.service.numbers import rounded_down
 
 
 def reserve(
-    session: Session, table: TrackedTable, release_id: int, charges: Sequence[Charge], *, epsilon: str, known_terms: str, declared_by: str
+    session: Session,
+    table: TrackedTable,
+    release_id: int,
+    charges: Sequence[Charge],
+    *,
+    epsilon: str,
+    known_terms: str,
+    declared_by: str,
+    checks: KeyChecks | None = None,
 ) -> str | None:
     """Reserve, and return the epsilon that is left; None, with nothing reserved, if the terms are others than those of the plan by now.
 
@@ -32,6 +42,7 @@ def reserve(
         "epsilon": epsilon,
         "known_terms": known_terms,
         "declared_by": declared_by,
+        "key_checks": [] if checks is None else [checks.to_json()],
     }
     if ledger.holds_budget_lock(session):
         return reserve_release(session, **request, declared_in=None)["left"]
@@ -48,6 +59,7 @@ def reserve_release(
     known_terms: str,
     declared_by: str,
     declared_in: str | None,
+    key_checks: list[Any],
 ) -> dict[str, str | None]:
     """Check and append a reservation under the budget's lock. `declared_in`: the other transaction that declares the release."""
     table = catalog.tracked_table(session, table_id)
@@ -59,9 +71,12 @@ def reserve_release(
     asked = [charge_from_json(one) for one in charges]
     require_allowed(session, budget, table, asked, epsilon, declared_by)
     left = require_fits(session, budget, table_id, asked, epsilon)
+    checks = [key_checks_from_json(one) for one in key_checks]
+    if checks:
+        require_key_delta(session, budget, {table_id: checks})
     ledger.append(
         session, "reserve", budget.budget_id, recorded_by=declared_by, table_id=table_id,
-        release_id=release_id, charges=asked, epsilon=epsilon,
+        release_id=release_id, charges=asked, epsilon=epsilon, key_checks=checks,
     )  # fmt: skip
     if declared_in is not None:
         ledger.open_reservation(session, release_id, declared_in)

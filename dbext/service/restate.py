@@ -17,6 +17,7 @@ from dbext.query.plan import Plan, plan_from_json
 from dbext.service import local_publish
 from dbext.service.noising import Noising, answers
 from dbext.service.range import require_plain
+from dbext.service.selected_keys import require_public_keys
 
 
 def restated_history(session: Session, *, release: str | None) -> list[dict[str, Any]]:
@@ -25,6 +26,7 @@ def restated_history(session: Session, *, release: str | None) -> list[dict[str,
     Whoever may read the release table may ask. Published rows stay as they are.
     """
     found = releases.by_name(session, release)
+    require_public_keys(found)
     require_plain(found)
     local = local_publish.is_local(found)
     plan = (local_plan_from_json if local else plan_from_json)(found.content["plan"])

@@ -16,7 +16,9 @@ from dbext.database.statements import statements
 from dbext.errors import BadArgument, BudgetExceeded, NotPermitted
 from dbext.privacy.charge import Charge, charge_from_json
 from dbext.privacy.conversion import epsilon_of
+from dbext.privacy.key_checks import KeyChecks, key_checks_from_json
 from dbext.service.budget import as_decimal, capacity, committed_loss, table_loss
+from dbext.service.key_delta import require_key_delta
 from dbext.service.numbers import rounded_down, rounded_up
 
 SQL = statements("witness")
@@ -30,10 +32,10 @@ def confirm_restore(session: Session, *, lost: list[dict[str, Any]] | None) -> s
     rights.require_same_cluster(session)
     rows = _fresh(session, lost)
     charged, unknown = 0, set()
-    for name, charges in _by_table(rows).items():
+    for name, (charges, checks) in _by_table(rows).items():
         found = session.fetch(SQL["table_named"], *name)
         if found:
-            _charge(session, found[0]["table_id"], charges)
+            _charge(session, found[0]["table_id"], charges, checks)
             charged += 1
         elif charges:
             unknown.add(".".join(name))
@@ -50,17 +52,22 @@ def _fresh(session: Session, lost: list[dict[str, Any]] | None) -> list[dict[str
     return [row for row in lost if row["mark"] not in known]
 
 
-def _by_table(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], list[Charge]]:
-    """Return what had left of each table: every question, what was lost before, and the last that each release had published in all."""
+def _by_table(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], tuple[list[Charge], list[KeyChecks]]]:
+    """Return what had left of each table: every question, what was lost before, and the last that each release had published in all.
+
+    Group keys taken from the data may have been shown, and the same ones are looked at again with fresh noise.
+    """
     published = {row["release_id"]: row for row in sorted(rows, key=lambda row: row["number"]) if row["kind"] == "publish"}
-    found: dict[tuple[str, str], list[Charge]] = defaultdict(list)
+    found: dict[tuple[str, str], tuple[list[Charge], list[KeyChecks]]] = defaultdict(lambda: ([], []))
     for row in rows:
         if row["kind"] in ("question", "lost") or published.get(row["release_id"]) is row:
-            found[tuple(row["table"])].extend(charge_from_json(charge) for charge in row["charges"])
+            charges, checks = found[tuple(row["table"])]
+            charges += [charge_from_json(charge) for charge in row["charges"]]
+            checks += [key_checks_from_json(one) for one in row.get("key_checks", ())]
     return found
 
 
-def _charge(session: Session, table_id: int, charges: Sequence[Charge]) -> None:
+def _charge(session: Session, table_id: int, charges: Sequence[Charge], checks: Sequence[KeyChecks]) -> None:
     """Append one row for what a table has lost, if its budget can take it beside all that is spent and reserved."""
     table = catalog.tracked_table(session, table_id)
     budget = ledger.lock_budget_of(session, table_id, table.shown_name)
@@ -75,8 +82,11 @@ def _charge(session: Session, table_id: int, charges: Sequence[Charge]) -> None:
         )
         refusal.hint = "What was lost had left: raise the budget with dp_set_budget, or drop releases, before you accept the loss."
         raise refusal
+    if checks:
+        require_key_delta(session, budget, {table_id: checks})
     ledger.forget_loss_bounds(session, budget.budget_id)
-    ledger.append(session, "lost", budget.budget_id, recorded_by=rights.caller(session).name, table_id=table_id, charges=charges)
+    by = rights.caller(session).name
+    ledger.append(session, "lost", budget.budget_id, recorded_by=by, table_id=table_id, charges=charges, key_checks=checks)
 
 
 def _also_lost(kinds: set[str]) -> str:

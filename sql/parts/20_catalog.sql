@@ -37,6 +37,8 @@ CREATE TABLE dbext_private.budget (
     name       text NOT NULL CONSTRAINT budget_name_key UNIQUE,
     epsilon    numeric NOT NULL CONSTRAINT budget_epsilon_positive CHECK (epsilon OPERATOR(pg_catalog.>) 0.0),
     delta      numeric NOT NULL CONSTRAINT budget_delta_range CHECK (delta OPERATOR(pg_catalog.>=) 0.0 AND delta OPERATOR(pg_catalog.<) 1.0),
+    key_delta  numeric NOT NULL DEFAULT 0
+        CONSTRAINT budget_key_delta_range CHECK (key_delta OPERATOR(pg_catalog.>=) 0.0 AND key_delta OPERATOR(pg_catalog.<=) delta),
     revision   bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 );
@@ -214,9 +216,12 @@ CREATE TABLE dbext_private.release_key (
     release_id integer NOT NULL REFERENCES dbext_private.release,
     cell       integer NOT NULL,
     key_values text[] NOT NULL,
+    shown_from bigint DEFAULT 1,
     PRIMARY KEY (release_id, cell)
 );
-COMMENT ON TABLE dbext_private.release_key IS 'Public group keys, frozen with the declaration; cell numbers start at 1.';
+COMMENT ON TABLE dbext_private.release_key IS
+    'Group keys; cell numbers start at 1. Public keys are frozen with the declaration; keys taken from the data are added as they appear.';
+COMMENT ON COLUMN dbext_private.release_key.shown_from IS 'First period whose row is published; NULL while a key taken from the data is hidden';
 
 CREATE TABLE dbext_private.tick_sum (
     release_id integer NOT NULL REFERENCES dbext_private.release,
@@ -266,6 +271,7 @@ CREATE TABLE dbext_private.ledger (
     question_id bigint,
     kind        text NOT NULL CONSTRAINT ledger_kind_known CHECK (kind IN ('reserve', 'publish', 'return', 'question', 'budget', 'lost')),
     charges     jsonb NOT NULL,
+    key_checks  jsonb NOT NULL DEFAULT '[]',
     epsilon     numeric NOT NULL,
     recorded_by text NOT NULL,
     recorded_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
@@ -274,6 +280,7 @@ CREATE TABLE dbext_private.ledger (
 CREATE INDEX ledger_budget ON dbext_private.ledger (budget_id);
 COMMENT ON TABLE dbext_private.ledger IS
     'Append-only record of every charge. reserve: lifetime of a release; publish: all of it that has left so far; return: what remains charged after a drop; question: one answer; budget: a change of the budget itself; lost: all that had left of a table when a superuser accepted that the ledger had lost it.';
+COMMENT ON COLUMN dbext_private.ledger.key_checks IS 'When hidden group keys are looked at: what may show an entry''s own key, which delta pays for';
 
 CREATE TABLE dbext_private.open_reservation (
     release_id  integer PRIMARY KEY,

@@ -60,18 +60,20 @@ END $$;
 COMMENT ON FUNCTION dp_alter_constraint(regclass, text, integer, interval, text) IS
     'Replace the limits of an entry type. Tightening is free; loosening must leave the whole ledger within the budget.';
 
-CREATE FUNCTION dp_set_budget(tbl regclass, epsilon numeric, delta numeric DEFAULT NULL, budget text DEFAULT NULL) RETURNS text
+CREATE FUNCTION dp_set_budget(
+    tbl regclass, epsilon numeric, delta numeric DEFAULT NULL, budget text DEFAULT NULL, key_delta numeric DEFAULT NULL
+) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN dbext_private.call('set_budget', jsonb_build_object(
-        'tbl', tbl::oid::bigint, 'epsilon', epsilon::text, 'delta', delta::text, 'budget', budget)) #>> '{}';
+        'tbl', tbl::oid::bigint, 'epsilon', epsilon::text, 'delta', delta::text, 'budget', budget, 'key_delta', key_delta::text)) #>> '{}';
 END $$;
-COMMENT ON FUNCTION dp_set_budget(regclass, numeric, numeric, text) IS
-    'Set the (epsilon, delta) that no entry''s lifetime loss may exceed; a budget name joins a budget that several tables share.';
+COMMENT ON FUNCTION dp_set_budget(regclass, numeric, numeric, text, numeric) IS
+    'Set the (epsilon, delta) that no entry''s lifetime loss may exceed, and the part of delta for group keys taken from the data; a budget name joins a budget that several tables share.';
 
 CREATE FUNCTION dbext_private.release_arguments(
     name text, declaration text, every interval, measure text, epsilon numeric, groups text, start text, horizon integer, max_error numeric,
-    band text, levels interval[], ranges interval[], at_horizon text, model text, roster text, publish_reports boolean
+    band text, levels interval[], ranges interval[], at_horizon text, model text, roster text, publish_reports boolean, key_delta numeric
 ) RETURNS jsonb
 LANGUAGE sql STABLE
 RETURN pg_catalog.jsonb_build_object(
@@ -79,7 +81,7 @@ RETURN pg_catalog.jsonb_build_object(
     'groups', groups, 'start', start, 'horizon', horizon, 'max_error', max_error::text, 'band', band,
     'levels', dbext_private.spans(levels), 'ranges', dbext_private.spans(ranges),
     'at_horizon', at_horizon,
-    'model', model, 'roster', roster, 'publish_reports', publish_reports);
+    'model', model, 'roster', roster, 'publish_reports', publish_reports, 'key_delta', key_delta::text);
 COMMENT ON FUNCTION dbext_private.release_arguments IS
     'The arguments of a declaration, as Python takes them.';
 
@@ -88,12 +90,13 @@ CREATE FUNCTION dp_create_release(
     groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL,
     band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL,
     at_horizon text DEFAULT NULL,
-    model text DEFAULT 'central', roster text DEFAULT NULL, publish_reports boolean DEFAULT false
+    model text DEFAULT 'central', roster text DEFAULT NULL, publish_reports boolean DEFAULT false,
+    key_delta numeric DEFAULT NULL
 ) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN dbext_private.call('create_release', dbext_private.release_arguments(
-        name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports)) #>> '{}';
+        name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports, key_delta)) #>> '{}';
 END $$;
 COMMENT ON FUNCTION dp_create_release IS
     'Declare a release: plans it, reserves its lifetime loss and creates its table in schema dp_release. start is read in the table''s time zone.';
@@ -103,13 +106,14 @@ CREATE FUNCTION dp_plan_release(
     groups text DEFAULT NULL, start text DEFAULT NULL, horizon integer DEFAULT NULL, max_error numeric DEFAULT NULL,
     band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL,
     at_horizon text DEFAULT NULL,
-    model text DEFAULT 'central', roster text DEFAULT NULL, publish_reports boolean DEFAULT false
+    model text DEFAULT 'central', roster text DEFAULT NULL, publish_reports boolean DEFAULT false,
+    key_delta numeric DEFAULT NULL
 ) RETURNS SETOF dbext.candidate
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext.candidate, dbext_private.call('plan_release',
         dbext_private.release_arguments(
-            name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports)));
+            name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports, key_delta)));
 END $$;
 COMMENT ON FUNCTION dp_plan_release IS
     'What dp_create_release with the same arguments would choose from, with predicted errors and prices. Spends nothing, reads no data.';

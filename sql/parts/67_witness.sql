@@ -29,7 +29,7 @@ END $$;
 CREATE FUNCTION dbext_private.fingerprint(entry dbext_private.ledger) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
     SELECT encode(sha256(convert_to(jsonb_build_array(entry.ledger_no, entry.budget_id, entry.table_id, entry.release_id, entry.question_id, entry.kind,
-        entry.charges, entry.epsilon, entry.recorded_by, entry.recorded_at)::text, 'UTF8')), 'hex')
+        entry.charges, entry.key_checks, entry.epsilon, entry.recorded_by, entry.recorded_at)::text, 'UTF8')), 'hex')
 $$;
 COMMENT ON FUNCTION dbext_private.fingerprint(dbext_private.ledger) IS
     'Tells a row of the ledger from any other, also from one of the same number in another history.';
@@ -67,7 +67,8 @@ BEGIN
     PERFORM dbext_private.require_admin();
     RETURN (SELECT coalesce(jsonb_agg(jsonb_build_object('number', l.ledger_no, 'mark', dbext_private.fingerprint(l), 'kind', l.kind,
             'table', jsonb_build_array(t.schema_name, t.table_name), 'release', r.name, 'release_id', l.release_id, 'epsilon', l.epsilon::text,
-            'recorded_at', l.recorded_at, 'charges', CASE WHEN l.kind IN ('publish', 'question', 'lost') THEN l.charges ELSE '[]' END) ORDER BY l.ledger_no), '[]')
+            'recorded_at', l.recorded_at, 'charges', CASE WHEN l.kind IN ('publish', 'question', 'lost') THEN l.charges ELSE '[]' END,
+            'key_checks', CASE WHEN l.kind IN ('publish', 'lost') THEN l.key_checks ELSE '[]' END) ORDER BY l.ledger_no), '[]')
         FROM (SELECT * FROM dbext_private.ledger AS a WHERE a.ledger_no > after AND a.ledger_no <> ALL (known) ORDER BY a.ledger_no LIMIT 2000) AS n
         JOIN dbext_private.ledger AS l USING (ledger_no)
         LEFT JOIN dbext_private.tracked_table AS t ON t.table_id = l.table_id LEFT JOIN dbext_private.release AS r ON r.release_id = l.release_id);

@@ -89,7 +89,7 @@ GRANT USAGE ON SCHEMA dbext_private TO dbext_admin;
 GRANT EXECUTE ON FUNCTION
     dp_add_constraint(regclass, text, text, integer, interval, text),
     dp_alter_constraint(regclass, text, integer, interval, text),
-    dp_set_budget(regclass, numeric, numeric, text),
+    dp_set_budget(regclass, numeric, numeric, text, numeric),
     dp_accept_delta(regclass, numeric),
     dp_set_process(regclass, text, double precision[], double precision[], text),
     dp_audit(),
