@@ -7,59 +7,20 @@ transaction after reading its answers would have nodes drawn anew, and could ave
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from dbext.database import catalog, ledger, release_table, releases, rights
-from dbext.database.catalog import TrackedTable
-from dbext.database.effects import tick_sums_sql
-from dbext.database.nodes import Source
-from dbext.database.release_table import ReleaseTable
-from dbext.database.releases import Release
 from dbext.database.session import Session
 from dbext.privacy.charge import Charge
-from dbext.privacy.key_checks import KeyChecks, key_checks_from_json
 from dbext.query.plan import Plan
-from dbext.query.publication import Publication, publication_from_json
 from dbext.service import local_publish
+from dbext.service.due import Due, due_of
 from dbext.service.epochs import reserve_epochs, spent
-from dbext.service.figures import figure_arrays, figure_columns
-from dbext.service.grouping import columns_from_json, groups_from_json
-from dbext.service.noising import Answers, Noising, answers, draw_nodes
+from dbext.service.figures import figure_arrays
+from dbext.service.noising import Answers, answers, draw_nodes
 from dbext.service.selected_keys import add_cells, show_keys
 
 #: Values drawn, stored or written at once while catching up: bounds memory, whatever was missed.
 VALUES_AT_ONCE = 200_000
-
-
-@dataclass(frozen=True)
-class Due:
-    """A release whose row is locked, with everything its statements are composed of: a statement and what is noised for each stream.
-
-    `floor` is the tick that stands for all before it. `checks` say when hidden group keys are looked at; None: keys are public.
-    """
-
-    release: Release
-    publication: Publication
-    noisings: tuple[Noising, ...]
-    table: ReleaseTable
-    sums_sql: tuple[str, ...]
-    floor: int
-    checks: KeyChecks | None = None
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of the first stream: when periods end, and whether they do."""
-        return self.publication.main
-
-    @property
-    def cells(self) -> int:
-        """The number of group keys, or 1."""
-        return self.noisings[0].cells
-
-    @property
-    def values(self) -> int:
-        """How many numbers a period stores or writes."""
-        return self.cells * len(self.publication.readings)
 
 
 def draw_release(session: Session, *, release_id: int) -> int:
@@ -87,31 +48,6 @@ def draw_release(session: Session, *, release_id: int) -> int:
             draw_nodes(session, noising, batch)
     _charge(session, due, periods[-1], summed, who.name, spent(due.publication, reserved, periods[-1]))
     return len(periods)
-
-
-def due_of(release: Release, table: TrackedTable) -> Due:
-    """Return everything that the statements of a release are composed of."""
-    columns = columns_from_json(release.content["columns"])
-    publication = publication_from_json(release.content["plan"], release.content["publication"], columns)
-    groups = groups_from_json(release.content["groups"], columns)
-    starts = [node.end for stream in publication.streams for node in stream.plan.leaves(1) if node.start is None]
-    floor = max(starts, default=release.summed_through)
-    beginning = min(table.first_tick, floor) - 1
-    sources = [Source(release.release_id, number) for number in range(1, len(publication.streams) + 1)]
-    numbered = list(zip(sources, publication.streams, strict=True))
-    checks = key_checks_from_json(release.content["key_checks"]) if release.content.get("key_checks") else None
-    return Due(
-        release,
-        publication,
-        tuple(Noising(source, stream.plan, release.content["cells"], beginning) for source, stream in numbered),
-        ReleaseTable(release.name, figure_columns(publication), groups, "", selected=checks is not None),
-        tuple(
-            tick_sums_sql((release.table_id, source.stream_no), publication.main.measure, stream.predicate, groups, stream.term)
-            for source, stream in numbered
-        ),
-        floor,
-        checks,
-    )
 
 
 def _periods(plan: Plan, period: int, sealed: int) -> Iterator[int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from dbext.database import nodes, releases
 from dbext.database.effects import GroupColumn, new_keys_sql
@@ -22,10 +21,8 @@ from dbext.privacy.constraint import EntryType
 from dbext.privacy.key_checks import KeyChecks, key_checks
 from dbext.query.plan import Plan
 from dbext.query.publication import Publication
+from dbext.service.due import Due
 from dbext.service.noising import Answers, Noising
-
-if TYPE_CHECKING:
-    from dbext.service.publish import Due
 
 #: Types whose equal values are written alike: of others, how a key is written could tell of one entry.
 PLAIN = {"bool", "integer", "enum", "date", "timestamp", "timestamptz", "uuid", "text"}

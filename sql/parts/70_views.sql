@@ -126,7 +126,7 @@ COMMENT ON VIEW dbext.release_status IS 'Every release: how far it is published,
 
 CREATE VIEW dbext.budget_status AS
 SELECT b.name AS budget, pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name,
-       dbext_private.public_subject(t.table_id) AS protects, b.epsilon, b.delta, f.spent, f.reserved, f."left"
+       dbext_private.public_subject(t.table_id) AS protects, b.epsilon, b.delta, f.spent, f.reserved, f."left", b.key_delta
 FROM dbext_private.budget_figures() AS f
 JOIN dbext_private.budget AS b ON b.budget_id OPERATOR(pg_catalog.=) f.budget_id
 JOIN dbext_private.tracked_table AS t ON t.budget_id OPERATOR(pg_catalog.=) b.budget_id;
@@ -227,6 +227,7 @@ COMMENT ON COLUMN dbext.budget_status.delta IS 'The delta it is for; 0: pure dif
 COMMENT ON COLUMN dbext.budget_status.spent IS 'What has left';
 COMMENT ON COLUMN dbext.budget_status.reserved IS 'What running releases will still publish';
 COMMENT ON COLUMN dbext.budget_status."left" IS 'What may still be asked for';
+COMMENT ON COLUMN dbext.budget_status.key_delta IS 'The part of delta that is set aside for group keys taken from the data';
 COMMENT ON COLUMN dbext.budget_use.budget IS 'Name of the budget';
 COMMENT ON COLUMN dbext.budget_use.table_name IS 'The table';
 COMMENT ON COLUMN dbext.budget_use.kind IS 'release, dropped release, question or lost history';

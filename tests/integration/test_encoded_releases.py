@@ -17,8 +17,8 @@ from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import epsilon_of
 from dbext.query.plan import plan_from_json
 from dbext.service import noising
+from dbext.service.due import due_of
 from dbext.service.noising import answers, exact_nodes
-from dbext.service.publish import due_of
 
 KEYS = "VALUES ('A'), ('B'), ('C')"
 TOTAL = "SELECT county, count(*) FROM cases WHERE status = 'open' GROUP BY county"
