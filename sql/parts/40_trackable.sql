@@ -93,6 +93,27 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.untrackable(oid) IS 'Why a relation cannot be tracked, and what to do instead; no row if it can.';
 
+CREATE FUNCTION dbext_private.foreign_code(root oid, trusted name) RETURNS boolean
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- Whoever reads a table has the planner work out what is constant in its index expressions, partial indexes and extended statistics:
+    -- that calls their functions with the rights of the reader.
+    RETURN EXISTS (
+        WITH read (class_id, object_id) AS (
+            SELECT 'pg_class'::regclass, i.indexrelid FROM dbext_private.partition_tree(root) AS t JOIN pg_index AS i ON i.indrelid = t.relation
+            UNION ALL
+            SELECT 'pg_statistic_ext'::regclass, s.oid FROM dbext_private.partition_tree(root) AS t JOIN pg_statistic_ext AS s ON s.stxrelid = t.relation
+        )
+        SELECT FROM read AS x JOIN pg_depend AS d ON (d.classid, d.objid) = (x.class_id, x.object_id)
+        LEFT JOIN pg_proc AS p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
+        LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
+        LEFT JOIN pg_type AS y ON d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid AND y.typtype = 'd'
+        JOIN pg_roles AS r ON r.oid = coalesce(p.proowner, o.oprowner, y.typowner)
+        WHERE NOT r.rolsuper AND r.rolname <> trusted);
+END $$;
+COMMENT ON FUNCTION dbext_private.foreign_code(oid, name) IS
+    'Whether reading a table or its partitions may call functions of somebody who is neither a superuser nor the role trusted.';
+
 CREATE FUNCTION dbext_private.partition_columns(root oid) RETURNS smallint[]
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

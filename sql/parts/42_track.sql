@@ -279,6 +279,9 @@ BEGIN
     PERFORM dbext_private.require_table_owner(relation, owner_name);
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         PERFORM dbext_private.refuse('a table is tracked in a READ COMMITTED transaction: the baseline must see every row committed before the lock');
+    ELSIF dbext_private.foreign_code(relation, owner_name) THEN
+        PERFORM dbext_private.refuse(format('reading table %s would call functions of somebody else, as its indexes or statistics have them', relation::regclass),
+            'Let the owner of those functions run this, or give them to a superuser: ALTER FUNCTION ... OWNER TO.', 'DP005');
     ELSIF (SELECT c.relforcerowsecurity AND NOT (r.rolsuper OR r.rolbypassrls) FROM pg_class AS c, pg_roles AS r
             WHERE c.oid = relation AND r.rolname = owner_name) THEN
         PERFORM dbext_private.refuse('row-level security is forced on this table''s owner, who therefore cannot read the baseline',

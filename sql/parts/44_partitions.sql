@@ -109,7 +109,7 @@ COMMENT ON FUNCTION dbext_private.locked_by_us(oid) IS 'Whether what this transa
 
 CREATE FUNCTION dbext_private.log_partition(table_id integer, relation oid, op "char", moment timestamptz) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET row_security = off AS $$
+SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET row_security = off SET constraint_exclusion = off AS $$
 DECLARE
     c dbext_private.column_lists := dbext_private.capture_columns(table_id);
     leaves boolean := op = 'D';
@@ -118,6 +118,10 @@ BEGIN
     IF NOT dbext_private.locked_by_us(relation) THEN
         PERFORM dbext_private.refuse(format('the rows of partition %s of a tracked table can be recorded in a READ COMMITTED transaction only', relation::regclass),
             'Use READ COMMITTED, or DELETE the rows.', 'DP031');
+    ELSIF dbext_private.foreign_code(relation, 'dbext_owner') THEN
+        PERFORM dbext_private.note_schema_event(table_id, 'partition', format('partition %s was attached, detached or truncated with its rows unseen: '
+            'it has indexes or statistics over functions of others than superusers, which would run as superuser', relation::regclass));
+        RETURN;
     END IF;
     -- This runs as superuser, because nobody else may read every partition. TABLESAMPLE (of all rows): nothing that could run code has it.
     SELECT format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid%s) SELECT $1, $2, pg_current_xact_id()%s FROM ONLY %I.%I AS %s '

@@ -89,9 +89,10 @@ def test_a_unit_of_a_wider_type_is_taken_up_again(tracked, name):
     assert [mark for mark in table.events() if mark[1] is None] == []
 
 
-def test_a_unit_of_another_kind_of_type_is_another_unit(tracked):
+@pytest.mark.parametrize("kind", ["text", "numeric", "double precision"])
+def test_a_unit_of_another_kind_of_type_is_another_unit(tracked, kind):
     table = tracked("id integer PRIMARY KEY, value text", rows=ROWS)
-    table.execute("SELECT dp_set_budget('entry', 9); ALTER TABLE entry ALTER COLUMN id TYPE text")
+    table.execute("SELECT dp_set_budget('entry', 9); ALTER TABLE entry ALTER COLUMN id TYPE " + kind)
     with pytest.raises(psycopg.Error) as refusal:
         table.track()
     assert (refusal.value.sqlstate, "To begin anew" in refusal.value.diag.message_hint) == ("DP003", True)

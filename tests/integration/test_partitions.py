@@ -125,3 +125,36 @@ def test_untracking_leaves_no_trigger_on_any_partition(table):
     table.execute("INSERT INTO c VALUES (22, 'y')")
     table.seal_through(1)
     assert table.settled() == contents(table)
+
+
+EVIL = """CREATE FUNCTION evil(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+    PERFORM set_config('evil.who', coalesce(current_setting('evil.who', true), '') || current_user || ',', false); RETURN $1; END $$"""
+PLANNED = {
+    "a partial index": "CREATE INDEX ON a (value) WHERE evil(1) > 0",
+    "an index over an expression": "CREATE INDEX ON a ((id + evil(1)))",
+    "statistics": "CREATE STATISTICS s ON (id + evil(1)), value FROM a",
+    "a check": "ALTER TABLE a ADD CHECK (evil(1) > 0); SET constraint_exclusion = on",
+}
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_nothing_of_a_partitions_owner_runs_as_superuser(table, database, name):
+    """The planner calls functions of indexes and statistics with the rights of whoever reads the table."""
+    owner = database.create_role(name="mallory")
+    database.execute(f"GRANT CREATE ON SCHEMA public TO {owner}; ALTER TABLE entry OWNER TO {owner}; ALTER TABLE a OWNER TO {owner}")
+    own = database.connect(owner)
+    own.execute(EVIL)
+    own.execute(PLANNED[name])
+    own.execute("TRUNCATE a; INSERT INTO a VALUES (3, 'x')")
+    own.execute("ALTER TABLE entry DETACH PARTITION a")
+    own.execute("ALTER TABLE entry ATTACH PARTITION a FOR VALUES FROM (0) TO (10)")
+    own.execute("INSERT INTO a VALUES (4, 'y')")
+    callers = set((own.execute("SELECT current_setting('evil.who', true)").fetchone()[0] or "").split(",")) - {""}
+    assert callers <= {owner}
+    assert table.fetch("SELECT op::text, key_1 FROM {log} ORDER BY number DESC LIMIT 1") == [("I", 4)]
+    assert ("partition" in {kind for _, _, kind in marks(table)}) == (name != "a check")
+    for call in ("dp_recount('entry')", "dp_rebase('entry')"):
+        if name != "a check":
+            with pytest.raises(psycopg.Error) as refusal:
+                table.execute(f"SELECT {call}")
+            assert refusal.value.sqlstate == "DP005"
