@@ -1,7 +1,7 @@
 """What capture costs a writer, as ratios to an untracked table, to the limit, and to the usual jsonb audit trigger.
 
 The limit is what anybody would write by hand: a second INSERT in the same statement, into a typed log whose index finds what is new.
-By hand an UPDATE learns the old values from a join with the table itself; `given` is one to which they are constants, which is no use in life.
+By hand an UPDATE learns the old values from a join with the table itself; to `given` they are constants, which is no use in life.
 """
 
 from __future__ import annotations
