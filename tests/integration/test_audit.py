@@ -27,6 +27,9 @@ def live(cases):
     cases.declare("total", TOTAL, every="1 day", measure="state", horizon=30, epsilon=2, groups=KEYS)
     cases.declare("plain", "SELECT count(*) FROM cases", every="1 day", measure="state", horizon=30, epsilon=1)
     cases.declare("renewed", TOTAL, every="1 day", measure="state", horizon=5, at_horizon="renew", epsilon=1, groups=KEYS)
+    cases.session.execute("SELECT dp_bounds('cases', 'id', 0, 2000, 10)")
+    figures = RECENT.format(1).replace("count(*)", "count(*) AS n, sum(id) AS total, avg(id) AS mean")
+    cases.declare("figures", figures, every="1 day", measure="entered", epsilon=1, groups=KEYS)
     cases.declare("gone", RECENT.format(2), every="2 days", measure="left", epsilon=1, groups=KEYS)
     for day in range(1, DAYS):
         cases.day(day)
@@ -76,7 +79,8 @@ def test_an_untouched_installation_passes(lived):
         assert [row for row in found if row[2] == "warning"] == []
     checks = {check for check, *_ in found}
     assert {"published values", "nodes drawn once", "exact sums", "noise variance", "noise law", "rows traced to charges"} <= checks
-    assert {subject for check, subject, *_ in found if check == "noise variance"} == {"daily", "week", "total", "plain", "renewed", "gone"}
+    seen = {subject for check, subject, *_ in found if check == "noise variance"}
+    assert seen == {"daily", "week", "total", "plain", "renewed", "gone", "figures, stream 1", "figures, stream 2"}
 
 
 LEDGER_OPEN = "ALTER TABLE dbext_private.ledger DISABLE TRIGGER ledger_append_only"
@@ -85,6 +89,7 @@ NODE_OF = "release_id = (SELECT release_id FROM dbext_private.release WHERE name
 HARMS = {
     "a published value": (["UPDATE dp_release.daily SET entered = entered + 1 WHERE release_no = 3 AND county = 'A'"], {("published values", "daily")}),
     "a published interval": (["UPDATE dp_release.week SET upper_95 = upper_95 + 1 WHERE release_no = 3"], {("published values", "week")}),
+    "a published mean": (["UPDATE dp_release.figures SET mean = mean + 1 WHERE release_no = 3 AND county = 'A'"], {("published values", "figures")}),
     "a published row that is gone": (["DELETE FROM dp_release.total WHERE release_no = 2 AND county = 'B'"], {("published values", "total")}),
     "a row of a period that was never published": (
         ["INSERT INTO dp_release.plain SELECT window_end + interval '90 days', window_start, state, std_error, lower_95, upper_95, 99, 'ok' FROM dp_release.plain WHERE release_no = 1"],
