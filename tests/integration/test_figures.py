@@ -206,6 +206,42 @@ def test_the_price_of_all_figures_is_what_the_accountant_says(people):
     assert sum(share for _, share in rows) == pytest.approx(1)
 
 
+def test_an_audit_follows_every_stream_and_every_figure(people):
+    """Nothing is found in what was published; a changed mean, a changed sum of a tick and a lost stream are."""
+    windows = ", ".join(f"sum(income) FILTER (WHERE dp_time > now() - INTERVAL '{days} days') AS w{days}" for days in (1, 3))
+    declare(
+        people,
+        "one",
+        "SELECT county, count(*) AS n, sum(score) AS s, avg(age) AS a, stddev(age) AS d FROM people GROUP BY county",
+        groups=KEYS,
+        epsilon=4,
+    )
+    declare(people, "two", f"SELECT {windows} FROM people", epsilon=4)
+    people.execute("CALL dp_publish()")
+    live(people)
+    people.execute("CALL dp_publish()")
+    harms = {
+        "SELECT": set(),
+        "UPDATE dp_release.one SET a = a + 1 WHERE release_no = 2": {"published values"},
+        "UPDATE dp_release.one SET d_upper_95 = d_upper_95 + 1 WHERE release_no = 3": {"published values"},
+        "UPDATE dp_release.two SET w3 = w3 + 250 WHERE release_no = 4": {"published values"},
+        "UPDATE dbext_private.tick_sum SET sums[1] = sums[1] + 1 WHERE stream_no = 2 AND tick = (SELECT max(tick) FROM dbext_private.tick_sum)": {
+            "exact sums"
+        },
+        "DELETE FROM dbext_private.node WHERE stream_no = 3": {"nodes drawn once"},
+    }
+    for harm, checks in harms.items():
+        people.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        people.execute(harm)
+        found = people.session.execute(
+            """SELECT a."check", a.subject, a.detail FROM dp_audit() AS a WHERE a.verdict = 'failed'"""
+        ).fetchall()
+        people.execute("ROLLBACK")
+        seen = {check for check, *_ in found}
+        assert checks <= seen, (harm, found)
+        assert bool(checks) == bool(seen), (harm, found)
+
+
 def test_new_bounds_are_for_new_releases(people):
     """A release keeps the range it was calibrated for: an entry must not weigh more because somebody changed a bound."""
     declare(people, "old", "SELECT sum(age) FROM people")
