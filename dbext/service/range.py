@@ -16,7 +16,9 @@ from dbext.mechanisms.ranges import Weights, combination, range_boundaries
 from dbext.privacy.measure import Measure
 from dbext.query.local_plan import LocalPlan, local_plan_from_json
 from dbext.query.plan import Plan, plan_from_json
+from dbext.query.statistic import Statistic, scale_of, term_from_json
 from dbext.service import local_publish
+from dbext.service.grouping import columns_from_json
 from dbext.service.noising import Noising, combined
 from dbext.service.selected_keys import require_public_keys
 
@@ -30,7 +32,7 @@ def range_stats(session: Session, *, release: str | None, range_start: str | Non
     """
     found = releases.by_name(session, release)
     require_public_keys(found)
-    require_plain(found)
+    unit = unit_of(found)
     local = local_publish.is_local(found)
     plan = (local_plan_from_json if local else plan_from_json)(found.content["plan"])
     releases.require_readable(session, found, plan.measure.value if local else found.content["publication"]["formulas"][0]["label"])
@@ -42,22 +44,26 @@ def range_stats(session: Session, *, release: str | None, range_start: str | Non
         return _rows(session, found, weights, local_publish.combined(plan, weights, known), start, end)
     beginning = min([table.first_tick, *(leaf.end for leaf in plan.leaves(1) if leaf.start is None)]) - 1
     noising = Noising(Source(found.release_id), plan, found.content["cells"], beginning)
-    values = combined(session, noising, weights, start, end)
+    values = [value * unit for value in combined(session, noising, weights, start, end)]
     draws = plan.draws(weights)
-    deviation, reach = math.sqrt(variance_of(draws)), half_width(draws)
+    deviation, reach = math.sqrt(variance_of(draws)) * float(unit), half_width(draws) * float(unit)
     return _rows(session, found, weights, (values, [deviation] * len(values), [reach] * len(values)), start, end)
 
 
-def require_plain(release: Release) -> None:
-    """Refuse releases of several figures, of means and of sums: ranges are about a count."""
+def unit_of(release: Release) -> float:
+    """Return what one step of a release's nodes is in its only figure, a count or a sum. Refuses several figures, and means."""
     if local_publish.is_local(release):
-        return
+        return 1
     streams, formulas = (release.content["publication"][name] for name in ("streams", "formulas"))
-    if len(streams) > 1 or len(formulas) > 1 or streams[0]["term"] is not None:
+    if len(streams) > 1 or len(formulas) > 1 or len(formulas[0]["sources"]) > 1:
         raise NotSupported(
-            f"release {release.name} publishes other figures than one count: ranges and restated histories are of counts",
-            hint="Declare a release of the count alone, with every range you want between its boundaries.",
+            f"release {release.name} publishes other figures than one count or sum, which is what ranges and restated histories are of",
+            hint="Declare a release of the count or the sum alone, with every range you want between its boundaries.",
         )
+    if streams[0]["term"] is None:
+        return 1
+    scale = scale_of(Statistic(None, term_from_json(streams[0]["term"], columns_from_json(release.content["columns"]))))
+    return scale.numerator if scale.denominator == 1 else float(scale)
 
 
 def range_value(session: Session, *, group_key: list[str], **arguments: Any) -> float:

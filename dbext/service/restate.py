@@ -16,7 +16,7 @@ from dbext.query.local_plan import LocalPlan, local_plan_from_json
 from dbext.query.plan import Plan, plan_from_json
 from dbext.service import local_publish
 from dbext.service.noising import Noising, answers
-from dbext.service.range import require_plain
+from dbext.service.range import unit_of
 from dbext.service.selected_keys import require_public_keys
 
 
@@ -27,7 +27,7 @@ def restated_history(session: Session, *, release: str | None) -> list[dict[str,
     """
     found = releases.by_name(session, release)
     require_public_keys(found)
-    require_plain(found)
+    unit = unit_of(found)
     local = local_publish.is_local(found)
     plan = (local_plan_from_json if local else plan_from_json)(found.content["plan"])
     releases.require_readable(session, found, plan.measure.value if local else found.content["publication"]["formulas"][0]["label"])
@@ -40,7 +40,8 @@ def restated_history(session: Session, *, release: str | None) -> list[dict[str,
     beginning = min([table.first_tick, *(leaf.end for leaf in plan.leaves(1) if leaf.start is None)]) - 1
     noising = Noising(Source(found.release_id), plan, found.content["cells"], beginning)
     values, errors = (_as_published if _settled(plan, noising) else _restated)(session, noising, periods)
-    return _rows(session, found, plan, periods, values, [[error] * noising.cells for error in errors])
+    scaled = [[value * unit for value in cells] for cells in values]
+    return _rows(session, found, plan, periods, scaled, [[error * float(unit)] * noising.cells for error in errors])
 
 
 def _from_reports(

@@ -175,3 +175,29 @@ def test_a_gap_of_capture_is_said(loud):
     loud.publish()
     assert stats(loud, "one", "2020-01-01", "2020-01-02")[0][-1] == "ok"
     assert stats(loud, "one", "2020-01-01", "2020-01-03")[0][-1] == "capture_gap"
+
+
+@pytest.mark.parametrize("options", [{"every": "1 day"}, {"levels": "{1 day, 2 days}"}])
+def test_ranges_of_a_sum_are_in_the_units_of_its_column(loud, options):
+    loud.session.execute("SELECT dp_bounds('cases', 'id', 0, 8, 2)")
+    text = "SELECT county, sum(id) FROM cases WHERE status = 'open' AND dp_time > now() - INTERVAL '1 day' GROUP BY county"
+    loud.declare("one", text, epsilon=LOUD, groups=KEYS, **options)
+    history(loud)
+    loud.publish()
+    published = {
+        (number, county): value for number, county, value in loud.database.fetch("SELECT release_no, county, sum FROM dp_release.one")
+    }
+    for start, end in [(0, 1), (0, 3), (1, 3)]:
+        found = {key[0]: value for key, value, *_ in stats(loud, "one", f"2020-01-0{start + 1}", f"2020-01-0{end + 1}")}
+        expected = {county: sum(published[number, county] for number in range(start + 1, end + 1)) for county in "ABC"}
+        assert found == pytest.approx(expected, abs=1e-6)
+    restated = loud.database.fetch("SELECT release_no, group_key[1], value FROM dp_restated('one')")
+    assert {(number, county): value for number, county, value in restated} == pytest.approx(published)
+
+
+def test_means_and_several_figures_have_no_ranges(loud):
+    loud.session.execute("SELECT dp_bounds('cases', 'id', 0, 8, 2)")
+    loud.declare("mean", "SELECT avg(id) FROM cases WHERE dp_time > now() - INTERVAL '1 day'", every="1 day", measure="entered", epsilon=1)
+    with pytest.raises(psycopg.Error, match="other figures than one count or sum") as refusal:
+        loud.database.value("SELECT dp_range('mean', '2020-01-01', '2020-01-03')")
+    assert refusal.value.sqlstate == "DP003"
