@@ -14,18 +14,22 @@ SQL = statements("questions")
 
 @dataclass(frozen=True)
 class Question:
-    """The canonical question: window (start, end] in ticks (None: from the beginning), measure, predicate key ('' for none)."""
+    """The canonical question: window (start, end] in ticks (None: from the beginning), measure, predicate key ('' for none), and term.
+
+    `term` says what is summed, as JSON with its bounds: with others it is another question. '' is a count.
+    """
 
     table_id: int
     start: int | None
     end: int
     measure: str
     predicate: str
+    term: str = ""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A stored answer: noisy count, the epsilon that was charged for it, and its noise as JSON."""
+    """A stored answer: noisy count, or sum in steps of its grid, the epsilon that was charged for it, and its noise as JSON."""
 
     question_id: int
     value: int
@@ -49,4 +53,4 @@ def remember(session: Session, question: Question, epsilon: str, value: int, noi
 
 
 def _canonical(question: Question) -> tuple[object, ...]:
-    return question.table_id, question.start, question.end, question.measure, question.predicate
+    return question.table_id, question.start, question.end, question.measure, question.predicate, question.term

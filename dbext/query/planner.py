@@ -125,7 +125,16 @@ def _cost_of_renewal(made: Plan, types: Sequence[EntryType], delta: Decimal) -> 
     return f"an entry that lives through two epochs loses up to epsilon {float(epsilon_of(max(both.values()), delta)):.4g}"
 
 
-def plan_question(start: int | None, end: int, *, measure: Measure, epsilon: Fraction, types: Sequence[EntryType], delta: Decimal) -> Plan:
+def plan_question(
+    start: int | None,
+    end: int,
+    *,
+    measure: Measure,
+    epsilon: Fraction,
+    types: Sequence[EntryType],
+    delta: Decimal,
+    values: Values = COUNT,
+) -> Plan:
     """The plan of one answer about the window (start, end], ungrouped; a start of None reaches back to the beginning."""
     if start is not None and start >= end:
         raise BadArgument("the window is empty", hint="It must end after it starts.")
@@ -135,7 +144,7 @@ def plan_question(start: int | None, end: int, *, measure: Measure, epsilon: Fra
     shape = Shape(
         "once", measure, RegularGrid(end - 1 if start is None else start, 1 if start is None else end - start), 1, start=start, end=end
     )
-    ranked = _ranked(_calibrated(shape, request, types, delta, grouped=False), request)
+    ranked = _ranked(_calibrated(replace(shape, values=values), request, types, delta, grouped=False), request)
     return next(candidate.plan for candidate in ranked if candidate.chosen)
 
 

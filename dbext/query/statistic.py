@@ -54,6 +54,11 @@ def term_from_json(data: dict[str, Any] | None, columns: Sequence[Column]) -> Te
     return Term(from_json(data["column"], columns), bounds_from_json(data["bounds"]), data["centre"], data["power"])
 
 
+def values_of(data: dict[str, Any] | None) -> Values:
+    """What an entry adds to the term that `Term.to_json` wrote; None is a count."""
+    return COUNT if data is None else Term(None, bounds_from_json(data["bounds"]), data["centre"], data["power"]).values
+
+
 @dataclass(frozen=True)
 class Statistic:
     """A sum over the entries that satisfy a predicate, or their number (`term` None), in a window."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ from dbext.errors import WindowNotSealed
 from dbext.mechanisms.sampling import draw
 from dbext.privacy.charge import Charge
 from dbext.privacy.conversion import budget_picos
-from dbext.privacy.measure import Measure
+from dbext.privacy.measure import COUNT, Measure, Values
 from dbext.privacy.noise import Noise, noise_from_json
 from dbext.privacy.pattern import Single
 from dbext.service.allow import require_allowed
@@ -63,17 +64,32 @@ def answer_question(
 
 def _charge(session: Session, table: TrackedTable, budget: Budget, asked: Question, proposed: Noise | None, epsilon: Fraction) -> Charge:
     """Return the charge of a question with the proposed noise, or with more if that is not enough now."""
-    pattern, measure = Single(asked.start, asked.end), Measure(asked.measure)
+    pattern, measure, values = Single(asked.start, asked.end), Measure(asked.measure), _values(session, asked)
     if proposed is not None:
-        charge = Charge(pattern, proposed, measure)
+        charge = Charge(pattern, proposed, measure, values=values)
         if table_loss(session, table.table_id, [charge], pure=budget.pure) <= budget_picos(epsilon, budget.delta):
             return charge
     from dbext.query.planner import plan_question
 
     types = catalog.accounted_types(session, table)
-    plan = plan_question(asked.start, asked.end, measure=measure, epsilon=epsilon, types=types, delta=budget.delta)
+    plan = plan_question(asked.start, asked.end, measure=measure, epsilon=epsilon, types=types, delta=budget.delta, values=values)
     require_noise_fits(plan.noise)
-    return Charge(pattern, plan.noise, measure)
+    return Charge(pattern, plan.noise, measure, values=values)
+
+
+def _term(session: Session, asked: Question) -> Any:
+    """Return what is summed; None is a count."""
+    if not asked.term:
+        return None
+    from dbext.query.statistic import term_from_json
+
+    return term_from_json(json.loads(asked.term), catalog.columns(session, asked.table_id))
+
+
+def _values(session: Session, asked: Question) -> Values:
+    """Return what an entry adds."""
+    term = _term(session, asked)
+    return COUNT if term is None else term.values
 
 
 def _draw_and_store(session: Session, asked: Question, predicate: Any, charge: Charge, epsilon: str, asked_by: str) -> Answer:
@@ -83,6 +99,6 @@ def _draw_and_store(session: Session, asked: Question, predicate: Any, charge: C
         from dbext.query.predicate_json import from_json
 
         tree = from_json(predicate, catalog.columns(session, asked.table_id))
-    (row,) = session.fetch(window_total_sql(asked.table_id, charge.measure, tree), asked.start, asked.end)
+    (row,) = session.fetch(window_total_sql(asked.table_id, charge.measure, tree, _term(session, asked)), asked.start, asked.end)
     (noise,) = draw(charge.noise, 1)
     return questions.remember(session, asked, epsilon, row["total"] + noise, charge.noise.to_json(), asked_by)

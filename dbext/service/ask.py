@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ from dbext.database.questions import Answer, Question
 from dbext.database.session import Session
 from dbext.errors import BadArgument, SecondSessionUnavailable, WindowNotSealed
 from dbext.mechanisms.error import answer_variance, half_width_95
-from dbext.privacy.measure import Measure
+from dbext.privacy.measure import COUNT, Measure, Values
 from dbext.privacy.noise import noise_from_json
 from dbext.query.predicate import Predicate, columns_of
 from dbext.query.predicate_json import key, to_json
@@ -30,6 +31,7 @@ class Asked:
     question: Question
     predicate: Predicate | None
     epsilon: str
+    values: Values = COUNT
 
 
 def window_stats(
@@ -41,6 +43,7 @@ def window_stats(
     predicate: str | None = None,
     measure: str | None = "net",
     epsilon: str | None = None,
+    column_name: str | None = None,
 ) -> dict[str, Any]:
     """Return an answer with its error and its window; runs in the caller's session.
 
@@ -49,12 +52,18 @@ def window_stats(
     who = rights.require_analyst(session)
     asked_epsilon = plain(epsilon_from(epsilon, EXAMPLE))
     table = catalog.tracked_by_regclass(session, str(tbl))
-    compiled = _predicate(session, table, predicate)
+    compiled, term = _predicate(session, table, predicate), None
+    if column_name is not None:
+        from dbext.service.ask_sum import summed
+
+        compiled, term = summed(session, table, compiled, column_name)
     start, end = _window(session, table, window_start, window_end, _measure(measure))
-    asked = Asked(table, Question(table.table_id, start, end, _measure(measure).value, key(compiled)), compiled, asked_epsilon)
+    what = (_measure(measure).value, key(compiled), "" if term is None else json.dumps(term.to_json()))
+    asked = Asked(table, Question(table.table_id, start, end, *what), compiled, asked_epsilon, COUNT if term is None else term.values)
     found = questions.remembered(session, asked.question, asked_epsilon)
     answer = found or _ask(session, asked, who.name)
-    return _stats(session, asked.question, answer, remembered=found is not None)
+    grid = 1.0 if term is None else float(term.bounds.grid)
+    return _stats(session, asked.question, answer, grid, remembered=found is not None)
 
 
 def _measure(text: str | None) -> Measure:
@@ -135,6 +144,7 @@ def _ask(session: Session, asked: Asked, asked_by: str) -> Answer:
         epsilon=Fraction(asked.epsilon),
         types=catalog.accounted_types(session, asked.table),
         delta=budget.delta,
+        values=asked.values,
     )
     require_noise_fits(plan.noise)
     request = {
@@ -148,16 +158,16 @@ def _ask(session: Session, asked: Asked, asked_by: str) -> Answer:
     return Answer(**second_session.ask(session, "answer_question", request))
 
 
-def _stats(session: Session, question: Question, answer: Answer, *, remembered: bool) -> dict[str, Any]:
-    """Return the columns of dbext.window_answer."""
+def _stats(session: Session, question: Question, answer: Answer, grid: float, *, remembered: bool) -> dict[str, Any]:
+    """Return the columns of dbext.window_answer; `grid` is what a step is worth."""
     noise = noise_from_json(answer.noise)
     half_width = half_width_95(noise, [1])
     start, end = moments.ends(session, question.table_id, question.start, question.end)
     return {
-        "value": answer.value,
-        "std_error": answer_variance(noise, [1]) ** 0.5,
-        "lower_95": answer.value - half_width,
-        "upper_95": answer.value + half_width,
+        "value": answer.value * grid,
+        "std_error": answer_variance(noise, [1]) ** 0.5 * grid,
+        "lower_95": (answer.value - half_width) * grid,
+        "upper_95": (answer.value + half_width) * grid,
         "window_start": start,
         "window_end": end,
         "epsilon": answer.epsilon,

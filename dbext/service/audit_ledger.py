@@ -17,11 +17,12 @@ from dbext.mechanisms.explicit_lives import Noised, largest_loss
 from dbext.mechanisms.protocol import Node
 from dbext.privacy.charge import Charge
 from dbext.privacy.conversion import budget_picos, epsilon_of
-from dbext.privacy.measure import Measure
+from dbext.privacy.measure import Measure, Values
 from dbext.privacy.noise import noise_from_json
 from dbext.privacy.pattern import Single
 from dbext.privacy.pico import PICOS
 from dbext.query.plan import Plan
+from dbext.query.statistic import values_of
 from dbext.service import epochs
 from dbext.service.audit_finding import FAILED, LEDGER, PASSED, WARNING, Finding, judged
 from dbext.service.audit_transcript import Audited
@@ -92,7 +93,7 @@ def question_findings(session: Session) -> Finding:
     asked = audit.questions(session)
     for row in asked:
         noise = noise_from_json(json.loads(row["noise"]))
-        charge = Charge(Single(row["first_tick"], row["last_tick"]), noise, Measure(row["measure"]))
+        charge = Charge(Single(row["first_tick"], row["last_tick"]), noise, Measure(row["measure"]), values=_values(row["term"]))
         if row["charges"] != [[charge]]:
             wrong.append(f"question {row['question_id']} is not charged once, for its window and noise")
     lost = audit.lost_questions(session)
@@ -214,13 +215,19 @@ def _encoded(plan: Plan, last: int, ticks: Sequence[int]) -> np.ndarray:
 
 def _of_questions(questions: Sequence[dict], ticks: Sequence[int]) -> list[Noised]:
     """Return the questions, those of one noise and measure together."""
-    alike: dict[tuple[str, str], list[Node]] = {}
+    alike: dict[tuple[str, str, str], list[Node]] = {}
     for row in questions:
-        alike.setdefault((row["noise"], row["measure"]), []).append(Node(row["question_id"], row["first_tick"], row["last_tick"]))
+        window = Node(row["question_id"], row["first_tick"], row["last_tick"])
+        alike.setdefault((row["noise"], row["measure"], row["term"]), []).append(window)
     return [
-        Noised(_held(windows, ticks), noise_from_json(json.loads(noise)), Measure(measure), grouped=False)
-        for (noise, measure), windows in alike.items()
+        Noised(_held(windows, ticks), noise_from_json(json.loads(noise)), Measure(measure), False, _values(term).magnitude)  # noqa: FBT003 no groups
+        for (noise, measure, term), windows in alike.items()
     ]
+
+
+def _values(term: str) -> Values:
+    """Return what an entry adds to a question."""
+    return values_of(json.loads(term) if term else None)
 
 
 def shown_delta(delta: Fraction) -> str:

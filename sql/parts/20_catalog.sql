@@ -321,6 +321,7 @@ CREATE TABLE dbext_private.question (
     last_tick       bigint NOT NULL,
     measure         text NOT NULL,
     predicate       text NOT NULL,
+    term            text NOT NULL DEFAULT '',
     epsilon         numeric NOT NULL,
     answer          bigint NOT NULL,
     noise           jsonb NOT NULL,
@@ -329,7 +330,7 @@ CREATE TABLE dbext_private.question (
 );
 CREATE INDEX question_canonical ON dbext_private.question (table_id, last_tick, measure);
 COMMENT ON TABLE dbext_private.question IS
-    'Answers given once and remembered. first_tick NULL reaches back to the beginning; predicate is the canonical text ("" for none).';
+    'Answers given once and remembered. first_tick NULL reaches back to the beginning; predicate is the canonical text ("" for none), term what is summed and within which bounds ("" for a count).';
 
 CREATE FUNCTION dbext_private.refuse_change() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -77,6 +77,7 @@ GRANT EXECUTE ON FUNCTION
     dp_window_count(regclass, text, text, text, text, numeric),
     dp_window_count(regclass, timestamptz, timestamptz, text, text, numeric),
     dp_window_stats(regclass, text, text, text, text, numeric),
+    dp_window_sum(regclass, text, text, text, text, text, numeric),
     dp_window_stats(regclass, timestamptz, timestamptz, text, text, numeric),
     dp_set_tolerance(text, numeric),
     dp_risk_curve(text, text, integer, integer),

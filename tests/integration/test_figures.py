@@ -353,3 +353,29 @@ def test_planning_shows_every_stream_and_spends_nothing(people):
     assert errors["sum of income"] / errors["count"] > 400
     assert json.dumps(rows)
     assert people.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'reserve'") == 0
+
+
+def test_a_question_about_a_sum_is_charged_once_and_remembered(people):
+    ends = [{}, *live(people)]
+    people.execute("CALL dp_publish()")
+    ask = "SELECT * FROM dp_window_sum('people', %s, %s, %s, predicate => %s, measure => %s, epsilon => %s)"
+    first, last = "2020-03-03", "2020-03-09"
+    (value_, error, lower, upper, *_, remembered) = people.session.execute(ask, ("age", first, last, None, "net", 90)).fetchone()
+    assert value_ == totals(ends[DAYS].values(), "age")
+    assert lower == upper == value_
+    assert error < 0.01
+    assert not remembered
+    assert people.session.execute(ask, ("age", first, last, None, "net", 90)).fetchone()[-1]
+    (charges,) = people.database.value("SELECT jsonb_agg(charges) FROM dbext_private.ledger WHERE kind = 'question'")
+    assert [charge["values"] for charge in charges] == [[1, 5]]
+    came = [new for key, new in ends[DAYS].items() if new["seats"] > 2]
+    assert people.session.execute(ask, ("income", first, last, "seats > 2", "net", 90)).fetchone()[0] == totals(came, "income")
+    people.execute("SELECT dp_bounds('people', 'age', 18, 36, 18)")
+    narrow = people.session.execute(ask, ("age", first, last, None, "net", 90)).fetchone()
+    assert (narrow[0], narrow[-1]) == (sum(min(value("age", row) or 0, 36) for row in ends[DAYS].values()), False)
+    people.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    assert people.session.execute("SELECT count(*) FROM dp_audit() AS a WHERE a.verdict = 'failed'").fetchone() == (0,)
+    people.execute("ROLLBACK")
+    for column, said in (("county", "no bounds"), ("nothing", "no tracked column"), (None, "no tracked column")):
+        with pytest.raises(psycopg.Error, match=said):
+            people.session.execute(ask, (column, first, last, None, "net", 1))

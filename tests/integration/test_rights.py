@@ -43,6 +43,7 @@ PUBLIC_FUNCTIONS = {
     "dp_set_tolerance": ANALYST,
     "dp_window_count": ANALYST,
     "dp_window_stats": ANALYST,
+    "dp_window_sum": ANALYST,
 }
 #: What roles other than dbext_owner may execute of the private schema. Everything else there is closed.
 PRIVATE_FUNCTIONS = {

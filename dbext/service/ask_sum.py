@@ -1,0 +1,30 @@
+"""What a question about a sum adds up: a column with bounds, over entries whose value is known."""
+
+from __future__ import annotations
+
+from dbext.database import bounds, catalog, rights
+from dbext.database.catalog import TrackedTable
+from dbext.database.session import Session
+from dbext.errors import BadArgument, UnknownObject
+from dbext.query.canonical import canonical
+from dbext.query.column import by_name
+from dbext.query.predicate import And, ColumnRef, Predicate
+from dbext.query.statistic import Term, known
+
+
+def summed(session: Session, table: TrackedTable, predicate: Predicate | None, column_name: str) -> tuple[Predicate | None, Term]:
+    """Return the predicate, narrowed to entries whose value is known, and the term. Checks the caller's right to the column."""
+    column = by_name(catalog.columns(session, table.table_id)).get(column_name)
+    if column is None:
+        raise UnknownObject(f"table {table.shown_name} has no tracked column of that name")
+    rights.require_asking(session, table.table_id, table.shown_name, {column.position})
+    declared = bounds.of_table(session, table.table_id).get(column.position)
+    if declared is None:
+        raise BadArgument(
+            f"column {column.name} has no bounds, so that one entry could change its sum without limit",
+            hint=f"SELECT dp_bounds('{table.shown_name}', '{column.name}', low, high);",
+        )
+    reference = ColumnRef(column.name, column)
+    parts = [part for part in (predicate, *known(reference)) if part is not None]
+    narrowed = None if not parts else canonical(And(tuple(parts)) if len(parts) > 1 else parts[0])
+    return narrowed, Term(reference, declared)
