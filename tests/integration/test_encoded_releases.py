@@ -292,9 +292,9 @@ def test_rows_are_read_in_parts_that_memory_holds(limited, monkeypatch, mechanis
     session = PsycopgSession(cases.session)
     release = releases.lock(session, 1)
     due = due_of(release, catalog.tracked_table(session, release.table_id))
-    whole = [exact_nodes(session, due.noising, [3, 4, 7]), answers(session, due.noising, range(1, 8))]
+    whole = [exact_nodes(session, due.noisings[0], [3, 4, 7]), answers(session, due.noisings[0], due.plan.mechanism, range(1, 8))]
     monkeypatch.setattr(noising, "VALUES_IN_MEMORY", 6)
-    parts = [exact_nodes(session, due.noising, [3, 4, 7]), answers(session, due.noising, range(1, 8))]
+    parts = [exact_nodes(session, due.noisings[0], [3, 4, 7]), answers(session, due.noisings[0], due.plan.mechanism, range(1, 8))]
     assert parts[0] == whole[0]
     assert np.allclose(parts[1], whole[1], rtol=1e-12, atol=1e-6)
-    assert answers(session, due.noising, [5])[0] == parts[1][4], "an answer does not depend on what else is asked"
+    assert answers(session, due.noisings[0], due.plan.mechanism, [5])[0] == parts[1][4], "an answer does not depend on what else is asked"
