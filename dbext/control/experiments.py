@@ -221,6 +221,6 @@ def experiments(runs: int) -> Iterator[Finding]:
     with Cluster.create("audit") as cluster:
         for number, (kind, delta) in enumerate((kind, delta) for delta in (0.0, 1e-6) for kind in KINDS):
             with fresh_pair(cluster, number) as (one, two):
-                yield audit(one, two, kind, runs=runs, epsilon=2.0 if delta == 0 else 4.0, delta=delta)
+                yield audit(one, two, kind, runs=runs, epsilon=2.0 if delta == 0 else 8.0, delta=delta)
         with fresh_pair(cluster, 2 * len(KINDS)) as (one, two):
             yield question(one, two, runs=runs, epsilon=2.0)
