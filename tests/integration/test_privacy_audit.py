@@ -30,7 +30,7 @@ def test_the_audit_would_notice_too_little_noise(pair):
 
 
 def test_gaussian_noise_of_a_concentrated_budget(pair):
-    finding = audit(*pair, KINDS[0], runs=RUNS, epsilon=8, delta=1e-6, confidence=CONFIDENCE)
+    finding = audit(*pair, KINDS[0], runs=4 * RUNS, epsilon=8, delta=1e-6, confidence=CONFIDENCE)
     assert (finding.figure, finding.delta) == ("mu", 1e-6)
     assert 0 < finding.proven <= finding.claimed
 
