@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dbext.database.identifiers import private
+from dbext.database.identifiers import private, quote_literal
 from dbext.privacy.measure import Measure
 from dbext.query.column import Column
 from dbext.query.exact import exact_decimal
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from dbext.query.bounds import Bounds
     from dbext.query.predicate import Predicate
     from dbext.query.statistic import Term
+
+
+#: Bytes of a key that is taken from the data, all its columns together.
+LONGEST_KEY = 2000
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,8 @@ def keys_sql(groups: Sequence[GroupColumn]) -> str:
     fields = ", ".join(f"'g{place}', f.key_values[{place}]" for place in places)
     defined = ", ".join(group.defined(place) for place, group in zip(places, groups, strict=True))
     return (
-        f"SELECT r.* FROM jsonb_to_recordset((SELECT jsonb_agg(jsonb_build_object('cell', f.cell, 'shown_from', f.shown_from, {fields})) "
-        f"FROM dbext_private.release_key AS f WHERE f.release_id = $1::integer)) AS r(cell integer, shown_from bigint, {defined})"
+        "SELECT f.cell, f.shown_from, r.* FROM dbext_private.release_key AS f "
+        f"CROSS JOIN LATERAL jsonb_to_record(jsonb_build_object({fields})) AS r({defined}) WHERE f.release_id = $1::integer"
     )
 
 
@@ -169,23 +173,40 @@ def new_keys_sql(table_id: int, measure: Measure, predicate: Predicate | None, g
     """Return the statement that adds, hidden, the keys of counted changes that have no cell yet.
 
     Parameters: release, last tick that is looked through already, last tick to look through. A value becomes a text through its type's
-    output function, never through a cast (see `keys_sql`). NULL is no key.
+    output function, never through a cast (see `keys_sql`).
+    What could not be read again as a key is none, or one entry could stop the release: NULL, a long text, and any value once the column
+    has been given another type than when the release was declared.
     """
     places = range(1, len(groups) + 1)
     found = " UNION ".join(
-        f"SELECT DISTINCT {', '.join(f'{group.image(image)} AS v{place}' for place, group in zip(places, groups, strict=True))} "
-        f"FROM {private('change', table_id)} AS c WHERE c.tick > $2::bigint AND c.tick <= $3::bigint AND {condition}"
+        f"SELECT DISTINCT {_values(groups, image)} FROM {private('change', table_id)} AS c "
+        f"WHERE c.tick > $2::bigint AND c.tick <= $3::bigint AND {condition} AND {_readable(groups, image)}"
         for image, condition, _ in _counted(measure, predicate)
     )
-    present = " AND ".join(f"e.v{place} IS NOT NULL" for place in places)
     texts = ", ".join(f"format('%s', e.v{place})" for place in places)
     return (
         f"WITH keys AS MATERIALIZED ({keys_sql(groups)}) "
         "INSERT INTO dbext_private.release_key (release_id, cell, key_values, shown_from) "
         "SELECT $1::integer, (SELECT max(k.cell) FROM keys AS k) + (row_number() OVER ())::integer, "
         f"ARRAY[{texts}], NULL FROM ({found}) AS e "
-        f"WHERE {present} AND NOT EXISTS (SELECT FROM keys AS k WHERE {_joined(groups)})"
+        f"WHERE NOT EXISTS (SELECT FROM keys AS k WHERE {_joined(groups)})"
     )
+
+
+def _values(groups: Sequence[GroupColumn], image: str) -> str:
+    return ", ".join(f"{group.image(image)} AS v{place}" for place, group in enumerate(groups, 1))
+
+
+def _readable(groups: Sequence[GroupColumn], image: str) -> str:
+    """The condition that the values of an image can be keys; the texts of all columns together fit into an index of PostgreSQL."""
+    longest = LONGEST_KEY // len(groups)
+    conditions = []
+    for group in groups:
+        value = group.image(image)
+        conditions.append(f"{value} IS NOT NULL AND pg_typeof({value}) = {quote_literal(group.column.literal_type)}::regtype")
+        if group.column.base == "text":
+            conditions.append(f"octet_length({value}) <= {longest}")
+    return " AND ".join(conditions)
 
 
 def _per_value(what: tuple[int, Term | None], condition: str, image: str, groups: Sequence[GroupColumn]) -> str:

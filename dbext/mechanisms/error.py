@@ -98,7 +98,9 @@ def _whole_half_width(terms: Terms, tail: float) -> int:
 
 def _smallest(covers: Callable[[int], bool], terms: Terms) -> int:
     """Return the smallest whole number that covers enough probability."""
-    low, high = -1, math.ceil(_farthest(terms))
+    low, high = -1, max(1, math.ceil(_farthest(terms)))
+    while not covers(high):
+        low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if covers(middle) else (middle, high)

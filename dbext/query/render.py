@@ -15,6 +15,8 @@ _ALIAS = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 # Two text columns may have different collations, which makes a comparison fail when it runs. Equality is the same under all of them
 # (columns of nondeterministic collations are not of base text), so one is named.
 _ANY_COLLATION = ' COLLATE pg_catalog."C"'
+#: lower() and upper() fail from 256 MB on, and what they make of more than this is nobody's name.
+LONGEST_TEXT = 1_000_000
 _TEXT_OPERATORS = {operator: f"OPERATOR(pg_catalog.{operator})" for operator in ("=", "<>", "<", "<=", ">", ">=")}
 
 
@@ -54,7 +56,10 @@ class _Renderer:
         return f"{quote_text(node.text)}::{node.cast}"
 
     def _call(self, node: Call) -> str:
-        return f"pg_catalog.{node.function}({self.value(node.argument)}::pg_catalog.text)"
+        """The function, or NULL for a text so long that it could fail: a failure that one entry causes would tell of it."""
+        text = f"{self.value(node.argument)}::pg_catalog.text"
+        short = f"pg_catalog.octet_length({text}) OPERATOR(pg_catalog.<=) {LONGEST_TEXT}"
+        return f"CASE WHEN {short} THEN pg_catalog.{node.function}({text}) END"
 
     def _compare(self, node: Compare) -> str:
         right = self.value(node.right) + (_ANY_COLLATION if _is_text(node.left) and not isinstance(node.right, Literal) else "")

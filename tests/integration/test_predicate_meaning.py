@@ -120,3 +120,11 @@ def test_compiled_predicates_select_what_their_text_selects(empty_database):
         selected = empty_database.value(f"SELECT array_agg(id ORDER BY id) FROM entry WHERE {sql}")
         counted = empty_database.value(f"SELECT array_agg(id ORDER BY id) FROM image AS n WHERE ({render(predicate, 'new', 'n')}) IS TRUE")
         assert counted == selected, f"{sql} became {text(predicate)}"
+
+
+def test_a_text_that_lower_would_fail_on_counts_as_null(empty_database):
+    """A failure that one entry causes would tell of it: exactly, and for nothing."""
+    (column,) = (one for one in COLUMNS if one.name == "status")
+    condition = render(compile_predicate("lower(status) = 'x' OR upper(status) = 'X'", COLUMNS), "new", "n")
+    image = f"(SELECT repeat('x', 268435456) AS new_{column.position} OFFSET 0) AS n"
+    assert empty_database.value(f"SELECT {condition} FROM {image}") is None

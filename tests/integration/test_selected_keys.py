@@ -197,6 +197,34 @@ def test_a_key_that_can_be_written_in_two_ways_is_refused(database):
         database.execute("SELECT dp_create_release('prices', 'SELECT price, count(*) FROM paid GROUP BY price', every => '1 day', epsilon => 1, horizon => 9, key_delta => 1e-6)")
 
 
+@pytest.mark.parametrize(
+    ("kind", "harm"),
+    [
+        ("integer", ["ALTER TABLE entry ALTER COLUMN value TYPE bigint", "SELECT dp_track('entry', time_zone => 'UTC')", "INSERT INTO entry VALUES (9000, 5000000000)"]),
+        ("date", ["ALTER TABLE entry ALTER COLUMN value TYPE timestamp", "SELECT dp_track('entry', time_zone => 'UTC')", "INSERT INTO entry VALUES (9000, '2020-05-05 12:00')"]),
+        ("text", ["INSERT INTO entry VALUES (9000, repeat('x', 268435456))"]),
+        ("varchar(5000)", ["INSERT INTO entry VALUES (9000, repeat('y', 2500)), (9001, repeat('y', 2500)), (9002, repeat('y', 2500))"]),
+    ],
+)
+def test_no_entry_can_stop_a_release(tracked, kind, harm):
+    made = tracked(f"id integer PRIMARY KEY, value {kind}")
+    made.execute("SELECT dp_add_constraint('entry', 'any', max_mutations => 3)")
+    made.execute("SELECT dp_set_budget('entry', epsilon => 20, delta => 4e-6, key_delta => 2e-6)")
+    text = "SELECT value, count(*) FROM entry GROUP BY value"
+    made.execute("SELECT dp_create_release('counts', %s, every => '1 day', epsilon => 19, horizon => 20, key_delta => 1e-6)", (text,))
+    value = {"integer": "7", "date": "DATE '2020-01-01'"}.get(kind, "'seven'")
+    made.execute(f"INSERT INTO entry SELECT n, {value} FROM generate_series(1, 400) AS n")
+    made.day(2)
+    made.execute("CALL dp_publish()")
+    for statement in harm:
+        made.execute(statement)
+    for day in (3, 4):
+        made.day(day)
+        made.execute("CALL dp_publish()")
+    assert [row[0] for row in made.session.execute("SELECT release_no FROM dp_release.counts ORDER BY 1")] == [1, 2, 3]
+    assert made.session.execute("SELECT count(*) FROM dbext_private.release_key").fetchone() == (2,)
+
+
 def test_hidden_cells_are_not_told_by_ranges_or_histories(keyed):
     keyed.declare("counts", COUNTS, **OPTIONS)
     keyed.insert(*people(0, 400, "many"), (9000, "alone", "confirmed"))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbext.mechanisms import error
-from dbext.mechanisms.error import answer_variance, half_width_95
+from dbext.mechanisms.error import answer_variance, half_width, half_width_95
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
 
 SCALES = [Fraction(1, 5), Fraction(1), Fraction(5), Fraction(61, 3), Fraction(90)]
@@ -104,3 +104,12 @@ def test_no_noise_no_width():
 def test_variances_add_in_squares(coefficients):
     noise = DiscreteLaplace(Fraction(7))
     assert math.isclose(answer_variance(noise, coefficients), noise.variance * sum(c * c for c in coefficients))
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("tail", [1e-3, 1e-20, 1e-35, 1e-80])
+def test_tails_far_beyond_what_is_ever_drawn_are_met_too(number, tail):
+    """One draw beyond x: 2 q^(x + 1) / (1 + q); of two draws, one must be beyond x / 2, and never less likely than one beyond x."""
+    q = math.exp(-1 / 100)
+    x = half_width([(DiscreteLaplace(Fraction(100)), 1)] * number, tail)
+    assert math.log(2) + (x + 1) * math.log(q) - math.log1p(q) <= math.log(tail)
