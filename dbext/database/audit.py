@@ -37,7 +37,7 @@ def all_releases(session: Session) -> list[tuple[Release, str | None]]:
     """Return every release ever declared, with the tolerance stated for it."""
     rows = [dict(row) for row in session.fetch(SQL["releases"])]
     tolerances = [row.pop("tolerance") for row in rows]
-    return [(releases.from_row(row), tolerance) for row, tolerance in zip(rows, tolerances, strict=True)]
+    return [(releases.from_row(session, row), tolerance) for row, tolerance in zip(rows, tolerances, strict=True)]
 
 
 def all_tables(session: Session) -> list[catalog.TrackedTable]:

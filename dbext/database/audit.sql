@@ -1,7 +1,6 @@
 -- name: releases
 -- Every release ever declared, with the tolerance stated for it.
 SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by,
-       (SELECT count(*) FROM dbext_private.release_key AS k WHERE k.release_id = r.release_id) AS cells,
        t.tolerance::text AS tolerance
 FROM dbext_private.release AS r LEFT JOIN dbext_private.tolerance AS t USING (release_id) ORDER BY r.release_id
 

@@ -42,8 +42,8 @@ class GroupColumn:
         return f" COLLATE {self.collation}" if self.collation else ""
 
     def image(self, image: str) -> str:
-        """The column in a change row `c`."""
-        return f"c.{'key' if self.column.is_unit else image}_{self.column.position}"
+        """The column in a change row `c`; NULL, which is no key, for a text of absurd length."""
+        return self.column.short(f"c.{'key' if self.column.is_unit else image}_{self.column.position}")
 
     def matches(self, place: int) -> str:
         """The join condition of a counted value v<place> of `e` with the frozen key `k`; equality is the type's own."""

@@ -37,12 +37,15 @@ class Release:
     summed_through: int = 0
 
 
-def from_row(row: dict[str, Any]) -> Release:
-    """Return a release from a row of its columns. Keys taken from the data have more cells by and by than when it was declared."""
+def from_row(session: Session, row: dict[str, Any]) -> Release:
+    """Return a release from a row of its columns. Keys taken from the data have more cells by and by than when it was declared.
+
+    They are counted in a statement of their own, which sees what whoever held the lock before has committed.
+    """
     content = json.loads(row["plan"])
     if content.get("key_checks"):
-        content["cells"] = row["cells"]
-    return Release(content=content, **{key: value for key, value in row.items() if key not in {"plan", "cells"}})
+        content["cells"] = session.fetch(SQL["cells"], row["release_id"])[0]["cells"]
+    return Release(content=content, **{key: value for key, value in row.items() if key != "plan"})
 
 
 def by_name(session: Session, name: str | None) -> Release:
@@ -52,7 +55,7 @@ def by_name(session: Session, name: str | None) -> Release:
     rows = session.fetch(SQL["by_name"], name)
     if not rows:
         raise UnknownObject(f"there is no release {shown(name)}", hint="TABLE dbext.release_status lists the releases.")
-    return from_row(rows[0])
+    return from_row(session, rows[0])
 
 
 def lock(session: Session, release_id: int) -> Release:
@@ -60,13 +63,13 @@ def lock(session: Session, release_id: int) -> Release:
     rows = session.fetch(SQL["lock"], release_id)
     if not rows:
         raise UnknownObject(f"there is no release number {release_id}")
-    return from_row(rows[0])
+    return from_row(session, rows[0])
 
 
 def try_lock(session: Session, release_id: int) -> Release | None:
     """Take a release's row until the transaction ends; None if someone else has it."""
     rows = session.fetch(SQL["try_lock"], release_id)
-    return from_row(rows[0]) if rows else None
+    return from_row(session, rows[0]) if rows else None
 
 
 def require_labels(session: Session, release: Release) -> None:

@@ -26,20 +26,17 @@ FROM given AS g, generate_series(1, $4::integer) AS i
 
 -- name: by_name
 -- A release that was not dropped.
-SELECT r.release_id, r.name, r.table_id, r.declaration, r.plan::text AS plan, r.state, r.created_by, r.next_period, r.next_answer,
-       (SELECT count(*) FROM dbext_private.release_key AS k WHERE k.release_id = r.release_id) AS cells
+SELECT r.release_id, r.name, r.table_id, r.declaration, r.plan::text AS plan, r.state, r.created_by, r.next_period, r.next_answer
 FROM dbext_private.release AS r WHERE r.name = $1::text AND r.state <> 'dropped'
 
 -- name: lock
 -- Take the row of a release: whoever publishes or drops it holds it.
-SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by,
-       (SELECT count(*) FROM dbext_private.release_key AS k WHERE k.release_id = r.release_id) AS cells
+SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by
 FROM dbext_private.release AS r WHERE r.release_id = $1::integer FOR UPDATE
 
 -- name: try_lock
 -- Take the row of a release unless someone has it: whoever drops a release and leaves his transaction open stops no other.
-SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by,
-       (SELECT count(*) FROM dbext_private.release_key AS k WHERE k.release_id = r.release_id) AS cells
+SELECT r.release_id, r.name, r.table_id, r.plan::text AS plan, r.state, r.next_period, r.next_answer, r.next_end, r.summed_through, r.created_by
 FROM dbext_private.release AS r WHERE r.release_id = $1::integer FOR UPDATE SKIP LOCKED
 
 -- name: relabelled
@@ -135,3 +132,7 @@ SELECT k.cell, k.shown_from FROM dbext_private.release_key AS k WHERE k.release_
 -- Let cells have rows, each from a period on.
 UPDATE dbext_private.release_key AS k SET shown_from = s.period
 FROM unnest($2::integer[], $3::bigint[]) AS s(cell, period) WHERE k.release_id = $1::integer AND k.cell = s.cell AND k.shown_from IS NULL
+
+-- name: cells
+-- How many cells a release has.
+SELECT count(*) AS cells FROM dbext_private.release_key AS k WHERE k.release_id = $1::integer

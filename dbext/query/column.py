@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from dbext.errors import InternalError
 
+#: Bytes of the longest text that counts; longer ones are nobody's name.
+LONGEST_TEXT = 1_000_000
+
 BASES = frozenset({"text", "bool", "integer", "numeric", "float", "date", "timestamp", "timestamptz", "uuid", "enum", "other"})
 
 # Categories of pg_type whose input functions depend on nothing but the text: strings and network addresses. Other types of
@@ -37,6 +40,21 @@ class Column:
     def __post_init__(self):
         if self.base not in BASES:
             raise InternalError(f"column {self.position} has an unknown base type {self.base}")
+
+    @property
+    def is_string(self) -> bool:
+        """Whether values can be of any length. Long ones count as NULL wherever a function or an equality could fail on them."""
+        return self.category == "S"
+
+    def short(self, value: str) -> str:
+        """SQL for a value of the column, or NULL if it is so long that what is done with it could fail: one entry must not do that.
+
+        Equality of citext and of collations that ignore case fails somewhere from 256 MB on, and so do lower() and upper(). The length of
+        a text is known without reading it. A cast to text of such a type can only be its maker's, a superuser's.
+        """
+        if not self.is_string:
+            return value
+        return f"CASE WHEN pg_catalog.octet_length({value}::pg_catalog.text) OPERATOR(pg_catalog.<=) {LONGEST_TEXT} THEN {value} END"
 
     @property
     def takes_literals(self) -> bool:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 
 from dbext.errors import InternalError
+from dbext.query.column import Column
 from dbext.query.predicate import And, Call, ColumnRef, Compare, In, IsNull, IsTruth, Like, Literal, Not, Or, Predicate, Value
 
 _ALIAS = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 # Two text columns may have different collations, which makes a comparison fail when it runs. Equality is the same under all of them
 # (columns of nondeterministic collations are not of base text), so one is named.
 _ANY_COLLATION = ' COLLATE pg_catalog."C"'
-#: lower() and upper() fail from 256 MB on, and what they make of more than this is nobody's name.
-LONGEST_TEXT = 1_000_000
 _TEXT_OPERATORS = {operator: f"OPERATOR(pg_catalog.{operator})" for operator in ("=", "<>", "<", "<=", ">", ">=")}
 
 
@@ -47,8 +46,11 @@ class _Renderer:
     def _columnref(self, node: ColumnRef) -> str:
         if node.column is None:
             raise InternalError("a predicate is rendered before its names are resolved")
-        kind = "key" if node.column.is_unit else self.image
-        return f"{self.prefix}{kind}_{node.column.position}"
+        name = self._named(node.column)
+        return node.column.short(name) if node.column.base == "other" else name
+
+    def _named(self, column: Column) -> str:
+        return f"{self.prefix}{'key' if column.is_unit else self.image}_{column.position}"
 
     def _literal(self, node: Literal) -> str:
         if not node.cast:
@@ -56,10 +58,8 @@ class _Renderer:
         return f"{quote_text(node.text)}::{node.cast}"
 
     def _call(self, node: Call) -> str:
-        """The function, or NULL for a text so long that it could fail: a failure that one entry causes would tell of it."""
-        text = f"{self.value(node.argument)}::pg_catalog.text"
-        short = f"pg_catalog.octet_length({text}) OPERATOR(pg_catalog.<=) {LONGEST_TEXT}"
-        return f"CASE WHEN {short} THEN pg_catalog.{node.function}({text}) END"
+        column = node.argument.column
+        return f"pg_catalog.{node.function}({column.short(self._named(column))}::pg_catalog.text)"
 
     def _compare(self, node: Compare) -> str:
         right = self.value(node.right) + (_ANY_COLLATION if _is_text(node.left) and not isinstance(node.right, Literal) else "")

@@ -182,8 +182,8 @@ def test_rendered_text_leaves_no_name_to_a_search_path():
     )
     assert render(predicate, "new", "c") == (
         "(((c.key_1 OPERATOR(pg_catalog.>) '5'::pg_catalog.int8) OR (c.new_5 IS NOT TRUE))"
-        " AND (CASE WHEN pg_catalog.octet_length(c.new_3::pg_catalog.text) OPERATOR(pg_catalog.<=) 1000000"
-        " THEN pg_catalog.lower(c.new_3::pg_catalog.text) END OPERATOR(pg_catalog.~~)  E'x\\\\_%'::pg_catalog.text)"
+        " AND (pg_catalog.lower(CASE WHEN pg_catalog.octet_length(c.new_3::pg_catalog.text) OPERATOR(pg_catalog.<=) 1000000"
+        " THEN c.new_3 END::pg_catalog.text) OPERATOR(pg_catalog.~~)  E'x\\\\_%'::pg_catalog.text)"
         " AND (c.new_6 OPERATOR(pg_catalog.<>) '2015-09-01'::pg_catalog.date)"
         " AND (c.new_2 OPERATOR(pg_catalog.=) ANY (ARRAY['a'::pg_catalog.text, 'b'::pg_catalog.text])))"
     )
