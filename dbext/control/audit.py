@@ -95,7 +95,7 @@ def _private(path: str, flags: int) -> int:
 
 def statistical(form: Format, runs: int) -> ExitCode:
     """Run experiments on neighbouring databases of a private server, and show what they prove beside what was claimed."""
-    from dbext.control.experiments import experiments
+    from dbext.control.statistical import experiments
 
     step(f"{runs} experiments of each kind on a private server")
     found = list(experiments(runs))

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import psycopg
@@ -24,12 +23,10 @@ from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.noise import DiscreteGaussian
 from dbext.privacy.pico import PICOS
 from dbext.query.plan import Plan, plan_from_json
-from dbext.service.attacker import GONE, HERE, THERE, Figures, Kind, collected, judged, scores_of, statistic, step_gain
+from dbext.service.attacker import GONE, HERE, THERE, Figures, Kind, collected, judged, statistic, step_gain
 
 #: Of one bound: about two dozen are made at a time, and all of them should be right.
 CONFIDENCE = 0.9995
-#: Each is charged in a session of its own, and all of them to one budget.
-MOST_QUESTIONS = 200
 FIRST_DAY = dt.date(2020, 1, 1)
 
 
@@ -179,48 +176,3 @@ def _pure_loss(kind: Kind, plan: Plan) -> float:
     days = kind.limits.get("active_within")
     limits = Constraint(kind.limits.get("max_mutations"), None if days is None else int(days.partition(" ")[0]))
     return max(worst_case_loss(plan.charges, [EntryType(1, "any", limits)], pure=True).values()) / PICOS
-
-
-def question(
-    with_entry: psycopg.Connection, without: psycopg.Connection, *, runs: int, epsilon: float, confidence: float = CONFIDENCE
-) -> Finding:
-    """Ask, of each of at most MOST_QUESTIONS places of its own, whether an entry came; every answer is drawn in a second session."""
-    asked, answers = min(runs, MOST_QUESTIONS), []
-    for connection, entries in ((with_entry, asked), (without, 0)):
-        connection.execute("CREATE TABLE people (id integer PRIMARY KEY, place integer)")
-        set_day(connection, 0)
-        connection.execute("SELECT dp_track('people')")
-        connection.execute("SELECT dp_add_constraint('people', 'any', max_mutations => 1)")
-        connection.execute("SELECT dp_set_budget('people', epsilon => 1000)")
-        set_day(connection, 1)
-        connection.execute("INSERT INTO people SELECT i, i FROM generate_series(0, %s - 1) AS i", (entries,))
-        set_day(connection, 3)
-        connection.execute("CALL dp_publish()")
-        ask = "SELECT dp_window_count('people', '2020-01-02', '2020-01-03', predicate => 'place = ' || i, epsilon => %s::numeric)"
-        rows = connection.execute(f"{ask} FROM generate_series(0, %s - 1) AS i", (str(epsilon), asked)).fetchall()
-        answers.append([value for (value,) in rows])
-    proven = judged(*map(scores_of, answers), lambda *hits: epsilon_lower_bound(*hits, confidence=confidence))
-    return Finding("question, net", "max_mutations 1", "one window", 0.0, "epsilon", epsilon, proven, asked)
-
-
-@contextmanager
-def fresh_pair(cluster: Cluster, number: int) -> Iterator[tuple[psycopg.Connection, psycopg.Connection]]:
-    """Yield connections to two new databases with the extension."""
-    names = f"with_{number}", f"without_{number}"
-    with connect("postgres", cluster) as maintenance:
-        for name in names:
-            maintenance.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    with connect(names[0], cluster) as one, connect(names[1], cluster) as two:
-        for connection in (one, two):
-            connection.execute("CREATE EXTENSION dbext CASCADE")
-        yield one, two
-
-
-def experiments(runs: int) -> Iterator[Finding]:
-    """Audit every kind of release and constraint on a private server, under pure and zero-concentrated budgets."""
-    with Cluster.create("audit") as cluster:
-        for number, (kind, delta) in enumerate((kind, delta) for delta in (0.0, 1e-6) for kind in KINDS):
-            with fresh_pair(cluster, number) as (one, two):
-                yield audit(one, two, kind, runs=runs, epsilon=2.0 if delta == 0 else 8.0, delta=delta)
-        with fresh_pair(cluster, 2 * len(KINDS)) as (one, two):
-            yield question(one, two, runs=runs, epsilon=2.0)

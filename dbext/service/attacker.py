@@ -7,7 +7,7 @@ best linear statistic), picks a threshold on one half of the experiments and tes
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import NormalDist
@@ -74,6 +74,11 @@ def step_gain(noise: DiscreteGaussian) -> float:
 def scores_of(answers: Sequence[float]) -> Figures:
     """Return single answers as scores."""
     return np.array(answers, dtype=float)
+
+
+def laplace_ratios(nodes: Iterable[tuple[Sequence[float], int, float]]) -> Figures:
+    """Return, cell by cell, the log likelihood ratio of nodes (values, what the entry adds, scale of the noise) seen by themselves."""
+    return sum((abs(np.array(values, float)) - abs(np.array(values, float) - change)) / scale for values, change, scale in nodes)
 
 
 def place_at(kind: Kind, day: int) -> int | None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dbext.control.experiments import KINDS, audit, question
+from dbext.control.experiments import KINDS, audit
+from dbext.control.single_draws import hierarchy, question, reports
 
 RUNS, CONFIDENCE = 120, 0.9999
 
@@ -38,3 +39,10 @@ def test_gaussian_noise_of_a_concentrated_budget(pair):
 def test_questions_too(pair):
     finding = question(*pair, runs=16, epsilon=8.0, confidence=0.95)
     assert 0 < finding.proven <= finding.claimed
+
+
+@pytest.mark.parametrize("single", [hierarchy, reports])
+def test_what_single_draws_prove(pair, single):
+    finding = single(*pair, runs=800, epsilon=4.0, confidence=CONFIDENCE)
+    assert finding.claimed == 4.0
+    assert 0.5 < finding.proven <= finding.claimed
