@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
-from bench import Cost, arguments, cost, private_database, private_memory, show
+
+from benchmarks.bench import Cost, arguments, cost, private_database, private_memory, show
 
 #: Days until the same entries are mutated again.
 SPAN = 4

@@ -6,8 +6,9 @@ import functools
 import statistics
 
 import psycopg
-from bench import arguments, cost, private_database, show
 from read_path import SPAN, mutate, prepare, publish
+
+from benchmarks.bench import arguments, cost, private_database, show
 
 KEPT = 30
 KINDS = ("log", "change", "admission")

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-from bench import Cost, arguments, cost, private_database, ratio, show
 
+from benchmarks.bench import Cost, arguments, cost, private_database, ratio, show
 from dbext.control.postgres import usable_installation
 
 COLUMNS = "(id bigint PRIMARY KEY, line integer NOT NULL, status text NOT NULL, updated timestamptz)"
