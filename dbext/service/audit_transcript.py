@@ -19,11 +19,11 @@ from dbext.privacy.noise import Noise
 from dbext.query.plan import Plan
 from dbext.service.audit_finding import FAILED, PASSED, TRANSCRIPT, WARNING, Finding, judged
 from dbext.service.declare import sum_from
-from dbext.service.due import Due, due_of
+from dbext.service.due import Due, batches, due_of
 from dbext.service.figures import figure_arrays
 from dbext.service.grouping import columns_from_json, groups_from_json
 from dbext.service.noising import Answers, Noising, exact_nodes
-from dbext.service.publish import answered, batches
+from dbext.service.publish import answered
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbext.database.catalog import TrackedTable
@@ -15,6 +16,9 @@ from dbext.query.publication import Publication, publication_from_json
 from dbext.service.figures import figure_columns
 from dbext.service.grouping import columns_from_json, groups_from_json
 from dbext.service.noising import Noising
+
+#: Values drawn, stored or written at once while catching up: bounds memory, whatever was missed.
+VALUES_AT_ONCE = 200_000
 
 
 @dataclass(frozen=True)
@@ -71,3 +75,10 @@ def due_of(release: Release, table: TrackedTable) -> Due:
         floor,
         checks,
     )
+
+
+def batches(periods: Sequence[int], values: int) -> Iterator[Sequence[int]]:
+    """Yield periods, or nodes, in pieces that fit into memory; each stands for so many values."""
+    size = max(1, VALUES_AT_ONCE // values)
+    for start in range(0, len(periods), size):
+        yield periods[start : start + size]

@@ -13,14 +13,11 @@ from dbext.database.session import Session
 from dbext.privacy.charge import Charge
 from dbext.query.plan import Plan
 from dbext.service import local_publish
-from dbext.service.due import Due, due_of
+from dbext.service.due import Due, batches, due_of
 from dbext.service.epochs import reserve_epochs, spent
 from dbext.service.figures import figure_arrays
 from dbext.service.noising import Answers, answers, draw_nodes
 from dbext.service.selected_keys import add_cells, show_keys
-
-#: Values drawn, stored or written at once while catching up: bounds memory, whatever was missed.
-VALUES_AT_ONCE = 200_000
 
 
 def draw_release(session: Session, *, release_id: int) -> int:
@@ -55,13 +52,6 @@ def _periods(plan: Plan, period: int, sealed: int) -> Iterator[int]:
     while (plan.last_period is None or period <= plan.last_period) and plan.due_tick(period) <= sealed:
         yield period
         period += 1
-
-
-def batches(periods: Sequence[int], values: int) -> Iterator[Sequence[int]]:
-    """Yield periods in pieces that fit into memory."""
-    size = max(1, VALUES_AT_ONCE // values)
-    for start in range(0, len(periods), size):
-        yield periods[start : start + size]
 
 
 def _sum_ticks(session: Session, due: Due, periods: Sequence[int], summed: int) -> int:

@@ -21,7 +21,7 @@ from dbext.privacy.constraint import EntryType
 from dbext.privacy.key_checks import KeyChecks, key_checks
 from dbext.query.plan import Plan
 from dbext.query.publication import Publication
-from dbext.service.due import Due
+from dbext.service.due import Due, batches
 from dbext.service.noising import Answers, Noising
 
 #: Types whose equal values are written alike: of others, how a key is written could tell of one entry.
@@ -77,15 +77,10 @@ def add_cells(session: Session, due: Due, through: int) -> int:
     added = session.execute(sql, release.release_id, release.summed_through, through)
     if added:
         nodes.widen_sums(session, noising.source, added)
-        for numbers in _pieces(nodes.stored_numbers(session, noising.source), added):
+        for numbers in batches(nodes.stored_numbers(session, noising.source), added):
             fresh = [value for number in numbers for value in draw(noising.plan.node_noise(number), added)]
             nodes.widen(session, noising.source, numbers, fresh, added)
     return added
-
-
-def _pieces(numbers: Sequence[int], added: int, at_once: int = 200_000) -> list[Sequence[int]]:
-    size = max(1, at_once // added)
-    return [numbers[start : start + size] for start in range(0, len(numbers), size)]
 
 
 def show_keys(session: Session, due: Due, periods: Sequence[int], noisy: Answers) -> None:

@@ -8,6 +8,7 @@ import time
 import psycopg
 import pytest
 
+from tests.integration.test_capture import contents, replayed
 from tests.integration.tracked import Tracked
 
 PARTITIONED = "id integer PRIMARY KEY, value text) PARTITION BY HASH (id"
@@ -54,15 +55,7 @@ def follow(publisher, *tables) -> None:
 
 def check(table) -> None:
     """The changelog, replayed, is the table; a recount says the same."""
-    images: dict = {}
-    for op, key, value in table.fetch("SELECT op::text, key_1, new_2 FROM {log} ORDER BY number"):
-        if op == "T":
-            images.clear()
-        elif op == "D":
-            del images[key]
-        else:
-            images[key] = value
-    assert images == dict(table.fetch(f"SELECT id, value FROM {table.name}"))
+    assert replayed(table) == contents(table)
     assert table.fetch(f"SELECT * FROM dp_recount('{table.name}')") == [(0, 0, 0)]
 
 
