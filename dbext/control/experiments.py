@@ -80,6 +80,7 @@ KINDS = (
     Kind("running total, net", SINCE, "net", ((1, HERE), (2, GONE)), within(1), 3, 3),
     Kind("running total, state", PRESENT, "state", ((0, HERE), (1, THERE), (3, GONE)), times(3), 3, 3),
     Kind("one window, net", FIXED, "net", ((2, HERE),), times(1), 3, every=None),
+    Kind("running total that is renewed, net", SINCE, "net", ((2, HERE), (5, GONE)), times(2), 6, 3, renews=True),
 )
 
 
@@ -107,8 +108,9 @@ def prepare(connection: psycopg.Connection, kind: Kind, runs: int, epsilon: floa
     set_day(connection, 1)
     keys = "VALUES " + ", ".join(f"({key})" for key in range(2 * runs))
     connection.execute(
-        "SELECT dp_create_release('audited', %s, %s, measure => %s, epsilon => %s::numeric, groups => %s, horizon => %s)",
-        (kind.declaration, kind.every, kind.measure, str(epsilon), keys, kind.horizon),
+        "SELECT dp_create_release('audited', %s, %s, measure => %s, epsilon => %s::numeric, groups => %s, horizon => %s, "
+        "at_horizon => %s)",
+        (kind.declaration, kind.every, kind.measure, str(epsilon), keys, kind.horizon, kind.at_horizon),
     )
 
 
@@ -157,22 +159,27 @@ def audit(
     scores = score(published(with_entry, kind, runs)), score(published(without, kind, runs))
     gaussian = isinstance(plan.noise, DiscreteGaussian)
     bound, figure = (mu_lower_bound, "mu") if gaussian else (epsilon_lower_bound, "epsilon")
-    claimed = _mu(plan) if gaussian else _pure_loss(kind, plan)
+    claimed = _mu(kind, plan) if gaussian else _pure_loss(kind, plan)
     proven = judged(*scores, lambda *hits: bound(*hits, confidence=confidence))
     limits = ", ".join(f"{name} {value}" for name, value in kind.limits.items())
     return Finding(kind.name, limits, plan.mechanism.name, delta, figure, claimed, proven, runs)
 
 
-def _mu(plan: Plan) -> float:
+def _mu(kind: Kind, plan: Plan) -> float:
     """Return the mu of Gaussian noise of the plan's rho, by as much larger as the steps of its discrete law let a threshold gain."""
-    mu = math.sqrt(2 * max(plan.lifetime.values()) / PICOS)
+    mu = math.sqrt(2 * _loss(kind, plan, pure=False))
     return mu * step_gain(plan.noise) if plan.whole_numbers else mu
 
 
 def _pure_loss(kind: Kind, plan: Plan) -> float:
     """Return the epsilon that Laplace noise claims: what was asked for at delta 0, else what its charges cost without any delta."""
-    if plan.pure:
-        return float(plan.epsilon)
+    return float(plan.epsilon) if plan.pure and not kind.renews else _loss(kind, plan, pure=True)
+
+
+def _loss(kind: Kind, plan: Plan, *, pure: bool) -> float:
+    """Return what all epochs together are charged, in epsilon or in rho."""
     days = kind.limits.get("active_within")
     limits = Constraint(kind.limits.get("max_mutations"), None if days is None else int(days.partition(" ")[0]))
-    return max(worst_case_loss(plan.charges, [EntryType(1, "any", limits)], pure=True).values()) / PICOS
+    types = [EntryType(1, "any", limits)]
+    charges = [charge for epoch in range(1, kind.epochs + 1) for charge in plan.charges_of_epoch(epoch, types)]
+    return max(worst_case_loss(charges, types, pure=pure).values()) / PICOS

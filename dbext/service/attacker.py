@@ -39,6 +39,17 @@ class Kind:
     days: int
     horizon: int | None = None
     every: str | None = "1 day"
+    renews: bool = False
+
+    @property
+    def at_horizon(self) -> str | None:
+        """What is declared to happen at the horizon."""
+        return "renew" if self.renews else None
+
+    @property
+    def epochs(self) -> int:
+        """Number of epochs that the figures are of."""
+        return -(-self.days // self.horizon) if self.renews else 1
 
     @property
     def periods(self) -> int:

@@ -21,7 +21,7 @@ def too_little_noise(connection):
 @pytest.mark.parametrize("kind", KINDS[::2], ids=lambda kind: f"{kind.name}, {kind.limits}")
 def test_no_more_than_the_claim_is_proven(pair, kind):
     finding = audit(*pair, kind, runs=RUNS, epsilon=1.5, confidence=CONFIDENCE)
-    assert finding.claimed == 1.5
+    assert 1.4999 < finding.claimed <= 1.5
     assert finding.proven <= finding.claimed
 
 
