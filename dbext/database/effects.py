@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dbext.database.bins import bucket
 from dbext.database.identifiers import private, quote_literal
 from dbext.privacy.measure import Measure
 from dbext.query.column import Column
 from dbext.query.exact import exact_decimal
 
 if TYPE_CHECKING:
+    from dbext.query.bins import Bins
     from dbext.query.bounds import Bounds
     from dbext.query.predicate import Predicate
     from dbext.query.statistic import Term
@@ -27,7 +29,7 @@ LONGEST_KEY = 2000
 
 @dataclass(frozen=True)
 class GroupColumn:
-    """A column that a release groups by. `label`: its name in the release table.
+    """A column that a release groups by, or the number of the bin its values lie in. `label`: its name in the release table.
 
     `collation`: the one its changes are stored with, None for a type that has none. Keys are distinct under it, and compared under it.
     """
@@ -35,6 +37,17 @@ class GroupColumn:
     column: Column
     label: str
     collation: str | None = None
+    bins: Bins | None = None
+
+    @property
+    def type_name(self) -> str:
+        """The type of the keys."""
+        return self.column.literal_type if self.bins is None else "pg_catalog.int4"
+
+    @property
+    def equality(self) -> str:
+        """The operator that keys are equal by."""
+        return self.column.operators["="] if self.bins is None else "OPERATOR(pg_catalog.=)"
 
     @property
     def collate(self) -> str:
@@ -42,16 +55,17 @@ class GroupColumn:
         return f" COLLATE {self.collation}" if self.collation else ""
 
     def image(self, image: str) -> str:
-        """The column in a change row `c`; NULL, which is no key, for a text of absurd length."""
-        return self.column.short(f"c.{'key' if self.column.is_unit else image}_{self.column.position}")
+        """The key in a change row `c`; NULL, which is none, for a text of absurd length."""
+        value = f"c.{'key' if self.column.is_unit else image}_{self.column.position}"
+        return self.column.short(value) if self.bins is None else bucket(self.bins, value)
 
     def matches(self, place: int) -> str:
         """The join condition of a counted value v<place> of `e` with the frozen key `k`; equality is the type's own."""
-        return f"e.v{place} {self.column.operators['=']} k.g{place}{self.collate}"
+        return f"e.v{place} {self.equality} k.g{place}{self.collate}"
 
     def defined(self, place: int) -> str:
         """The key as a column g<place> of a column definition list."""
-        return f"g{place} {self.column.literal_type}{self.collate}"
+        return f"g{place} {self.type_name}{self.collate}"
 
 
 def keys_sql(groups: Sequence[GroupColumn]) -> str:

@@ -9,9 +9,9 @@ from dbext.database.effects import GroupColumn, keys_sql
 from dbext.database.identifiers import qualified, quote_ident, quote_literal
 from dbext.database.session import DatabaseError, Session
 from dbext.database.statements import statements
-from dbext.errors import NotSupported
+from dbext.errors import BadArgument, NotSupported
 from dbext.privacy.measure import Measure
-from dbext.query.labels import RESERVED, columns_of_labels
+from dbext.query.labels import RESERVED, columns_of_bins, columns_of_labels
 
 SQL = statements("release_table")
 SCHEMA = "dp_release"
@@ -98,11 +98,11 @@ class ReleaseTable:
 
     def columns(self) -> list[tuple[str, str, str]]:
         """Return (quoted name, type, comment) of every column."""
-        groups = [(quote_ident(one.label), one.column.literal_type + one.collate, f"Group key: {one.column.name}") for one in self.groups]
+        groups = [column for one in self.groups for column in key_columns(one)]
         return [
             ("window_end", "pg_catalog.timestamptz", "End of the window, inclusive"),
             ("window_start", "pg_catalog.timestamptz", "Start of the window, exclusive; of a state: when the table's history begins"),
-            *groups,
+            *((name, kind, said) for name, kind, said, _ in groups),
             *(column for figure in self.figures for column in figure.columns()),
             ("release_no", "pg_catalog.int8", "Number of the period, from 1"),
             ("status", "pg_catalog.text", "ok, or capture_gap: schema changes kept mutations of this window from being captured"),
@@ -110,13 +110,46 @@ class ReleaseTable:
 
     @property
     def group_list(self) -> str:
-        """The quoted group columns, each followed by a comma."""
-        return "".join(f"{quote_ident(one.label)}, " for one in self.groups)
+        """The quoted group columns, with the ends of bins, each followed by a comma."""
+        return "".join(f"{name}, " for one in self.groups for name, *_ in key_columns(one))
 
 
-def labels(columns: Sequence[str], figures: Sequence[str]) -> list[str]:
-    """Return the names of group columns in the release table: their own, or group_<name> where that name is taken already."""
+def key_columns(group: GroupColumn, place: int = 0) -> list[tuple[str, str, str, str]]:
+    """Return (quoted name, type, comment, what it is filled with from the key g<place>) of the columns of a group key.
+
+    A bin is a number and its two ends: infinite ones are open.
+    """
+    key, name = f"k.g{place}", group.column.name
+    if group.bins is None:
+        return [(quote_ident(group.label), group.type_name + group.collate, f"Group key: {name}", key)]
+    held, other = ("excluded", "included") if group.bins.descending else ("included", "excluded")
+    said = f"Group key: number of the bin of {name}, from 0 (beyond the first edge) to {group.bins.buckets - 1}; no bin holds NULL"
+    ends = [(f"{group.label}_low", f"Lower end of the bin, {held}", 0), (f"{group.label}_high", f"Upper end of the bin, {other}", 1)]
+    return [
+        (quote_ident(group.label), group.type_name, said, key),
+        *((quote_ident(label), "pg_catalog.float8", text, f"({_ends(group, side)})[{key} + 1]") for label, text, side in ends),
+    ]
+
+
+def _ends(group: GroupColumn, side: int) -> str:
+    """The array of the lower (0) or upper (1) ends of all bins, in order of their numbers."""
+    limits = [group.bins.limits(number)[side] for number in range(group.bins.buckets)]
+    texts = ("-Infinity" if side == 0 else "Infinity" if end is None else "" for end in limits)
+    listed = ",".join(text if end is None else repr(float(end)) for end, text in zip(limits, texts, strict=True))
+    return f"'{{{listed}}}'::pg_catalog.float8[]"
+
+
+def labels(columns: Sequence[str], figures: Sequence[str], bins: Sequence[str] = ()) -> list[str]:
+    """Return the names of group columns in the release table: their own, or group_<name> where that name is taken already.
+
+    Names of bins are the caller's own, and stay.
+    """
     taken = {*RESERVED, *columns_of_labels(figures)}
+    for name in columns_of_bins(bins):
+        if name in taken:
+            hint = "Give the bins another name: width_bucket(...) AS bin."
+            raise BadArgument(f"a release table has a column {name} of its own", hint=hint)
+        taken.add(name)
     given: list[str] = []
     for column in columns:
         name = column
@@ -136,7 +169,7 @@ def _creation(made: ReleaseTable) -> Iterator[str]:
     columns = made.columns()
     defined = ", ".join(f"{name} {kind} NOT NULL" for name, kind, _ in columns)
     keys = "".join(f", {quote_ident(one.label)}" for one in made.groups)
-    groups = {quote_ident(one.label) for one in made.groups}
+    groups = {name for one in made.groups for name, *_ in key_columns(one)}
     rounded = {name: said for figure in made.figures for name, _, said in _shown(figure)}
     yield f"CREATE TABLE {made.table} ({defined}, PRIMARY KEY (window_end{keys}))"
     yield f"CREATE VIEW {made.view} AS {_rounded(made)}"
@@ -157,7 +190,7 @@ def _clipped(figures: Sequence[FigureColumns]) -> str:
 
 def _rounded(made: ReleaseTable) -> str:
     shown = [f"{expression} AS {name}" for figure in made.figures for name, expression, _ in _shown(figure)]
-    keys = "".join(f"r.{quote_ident(one.label)}, " for one in made.groups)
+    keys = "".join(f"r.{name}, " for one in made.groups for name, *_ in key_columns(one))
     return f"SELECT r.window_end, r.window_start, {keys}{', '.join(shown)}, r.release_no, r.status FROM {made.table} AS r"
 
 
@@ -201,7 +234,7 @@ def rows_sql(made: ReleaseTable) -> str:
     then for each figure its values (cells of the first period, then of the second, ...) and, by period, standard errors and half widths;
     or, of a figure that is not linear, standard errors, lower and upper ends in the order of the values.
     """
-    keys = "".join(f"k.g{place}, " for place in range(1, len(made.groups) + 1))
+    keys = "".join(f"{value}, " for place, one in enumerate(made.groups, 1) for *_, value in key_columns(one, place))
     by_period, by_cell, named, shown = _figure_arrays(made.figures)
     periods = ", ".join(f"${place}::double precision[]" for _, place in by_period)
     periods_named = "".join(f", {name}" for name, _ in by_period)
@@ -250,7 +283,7 @@ def transcript_sql(made: ReleaseTable, figure: FigureColumns) -> str:
     Its values in order of cell, the number of rows and of known keys, the ticks of its window, and the extremes of all that must be equal,
     or, where they differ from cell to cell, its errors and bounds in order of cell. Parameters: release, table number.
     """
-    equal = (f"k.g{place} {one.column.operators['=']} r.{quote_ident(one.label)}{one.collate}" for place, one in enumerate(made.groups, 1))
+    equal = (f"k.g{place} {one.equality} r.{quote_ident(one.label)}{one.collate}" for place, one in enumerate(made.groups, 1))
     joined = " AND ".join(equal) or "true"
     error, lower, upper = (f"r.{figure.named(suffix)}" for suffix in ("std_error", "lower_95", "upper_95"))
     extremes = {"std_error": error, "below": f"r.{figure.value} - {lower}", "above": f"{upper} - r.{figure.value}"}

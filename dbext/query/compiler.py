@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dbext.query.bind import bind, bind_column
+from dbext.query.bins import Bins
 from dbext.query.column import Column, by_name
 from dbext.query.declaration import Declaration, Figure
 from dbext.query.predicate import ColumnRef, Predicate
@@ -44,6 +45,7 @@ def resolve(declaration: Declaration, columns: Sequence[Column]) -> Declaration:
         predicate=None if declaration.predicate is None else bind(declaration.predicate, columns),
         group_by=tuple(_bind_group(column, names) for column in declaration.group_by),
         figures=tuple(_bind_figure(figure, columns) for figure in declaration.figures),
+        bins=tuple(_bind_bins(one, names) for one in declaration.bins),
     )
 
 
@@ -83,3 +85,13 @@ def _bind_group(reference: ColumnRef, names: Mapping[str, Column]) -> ColumnRef:
     if "=" not in bound.column.operators:
         raise refused(f"values of type {bound.column.type_name} cannot be grouped", reference.offset)
     return bound
+
+
+def _bind_bins(bins: Bins, names: Mapping[str, Column]) -> Bins:
+    bound = bind_column(bins.column, names)
+    if bound.column.base not in ("integer", "numeric", "float"):
+        hint = "Group by the column itself, with its values as public keys, or count with FILTER (WHERE condition)."
+        raise refused(f"width_bucket() needs a column of numbers, and {bound.name} is of type {bound.column.type_name}", bound.offset, hint)
+    if bins.label in names:
+        raise refused(f"the table has a column {bins.label}, too", bins.offset, "Give the bins another name: width_bucket(...) AS bin.")
+    return bins.bound(bound)

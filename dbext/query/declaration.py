@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dbext.query.bins import Bins, bins_from_json
 from dbext.query.calendar import Span
 from dbext.query.column import Column
 from dbext.query.predicate import ColumnRef, Predicate
@@ -82,6 +83,7 @@ class Figure:
 class Declaration:
     """`SELECT group_by, figures FROM table WHERE predicate AND <range> GROUP BY group_by`.
 
+    Bins are group keys, too, after the columns of `group_by`.
     `mentions_dp_time` says whether the text names the time of mutations; `notes` how it was read where SQL leaves room.
     """
 
@@ -93,6 +95,7 @@ class Declaration:
     mentions_dp_time: bool = False
     notes: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = (Figure(),)
+    bins: tuple[Bins, ...] = ()
 
     @property
     def is_count(self) -> bool:
@@ -102,7 +105,7 @@ class Declaration:
 
     @property
     def grouped(self) -> bool:
-        return bool(self.group_by)
+        return bool(self.group_by or self.bins)
 
     @property
     def fixed_texts(self) -> tuple[str, ...]:
@@ -126,6 +129,7 @@ class Declaration:
             "every": self.range.every and self.range.every.to_json(),
             "mentions_dp_time": self.mentions_dp_time,
             "figures": [_figure_to_json(figure) for figure in self.figures],
+            "bins": [one.to_json() for one in self.bins],
         }
 
 
@@ -140,6 +144,7 @@ def declaration_from_json(data: dict, columns: Sequence[Column], text: str = "")
         range=TimeRange(_bound_from_json(data["lower"]), _bound_from_json(data["upper"]), every),
         mentions_dp_time=data["mentions_dp_time"],
         figures=tuple(_figure_from_json(figure, columns) for figure in data["figures"]),
+        bins=tuple(bins_from_json(one, columns) for one in data.get("bins", ())),
     )
 
 

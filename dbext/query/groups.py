@@ -61,9 +61,15 @@ GroupSource = Values | PublicColumn | EnumLabels | DataKeys
 
 
 def group_source(declaration: Declaration, sql: str | None) -> GroupSource:
-    """Where the keys of a resolved declaration come from; refuses GROUP BY without keys and keys without GROUP BY."""
+    """Where the keys of a resolved declaration come from; refuses GROUP BY without keys and keys without GROUP BY.
+
+    Bins bring their own: these are the keys of the columns beside them, one empty key where there are none.
+    """
+    if not declaration.group_by and sql is not None:
+        said = "groups are given, but bins need none" if declaration.bins else "groups are given, but the declaration has no GROUP BY"
+        raise refused(said, hint="Leave groups out, or group by the columns.")
     if not declaration.group_by:
-        raise refused("groups are given, but the declaration has no GROUP BY", hint="Leave groups out, or group by the columns.")
+        return Values(((),))
     if sql is not None:
         return compile_groups(sql, len(declaration.group_by))
     for reference in declaration.group_by:

@@ -30,6 +30,11 @@ def columns_of_labels(labels: Sequence[str]) -> list[str]:
     return [*labels, *(f"{label}_{suffix}" if several else suffix for label in labels for suffix in SUFFIXES)]
 
 
+def columns_of_bins(labels: Sequence[str]) -> list[str]:
+    """The columns that bins of these names take in a release table."""
+    return [f"{label}{suffix}" for label in labels for suffix in ("", "_low", "_high")]
+
+
 def labels_of(declaration: Declaration, measure: Measure) -> tuple[str, ...]:
     """The names of all figures; a lone count without a name of its own is called what it means: state, net, entered or left."""
     labels = _labels(declaration.figures, measure)

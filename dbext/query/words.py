@@ -10,7 +10,7 @@ STATEMENT_KEYWORDS = KEYWORDS | {"select", "from", "where", "group by", "as", "c
 
 FUNCTIONS = frozenset({"lower", "upper"})
 FIGURES = frozenset({"count", "sum", "avg", "variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"})
-STATEMENT_FUNCTIONS = FUNCTIONS | FIGURES | {"now", "tumble", "hop"}
+STATEMENT_FUNCTIONS = FUNCTIONS | FIGURES | {"now", "tumble", "hop", "width_bucket"}
 
 _ONE_TABLE = ("only one table can be counted: no joins", "Count one tracked table; bring the columns you need into it.")
 _ONE_SELECT = ("only one plain SELECT can be released", "Declare each statistic as a release of its own.")

@@ -60,7 +60,7 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
         budget = ledger.read_budget(session, ledger.budget_id_of(session, table.table_id, table.shown_name))
         made, types = _planned(session, drafted, budget)
         chosen = made.publication
-        groups = group_columns(session, table, drafted.group_columns, chosen.labels)
+        groups = group_columns(session, table, drafted.group_columns, chosen.labels, drafted.declaration.bins)
         keys = frozen_keys(session, drafted.groups, groups)
         checks = _checks(drafted, chosen, groups, types, budget)
         asked = plain(to_decimal(picos_up(chosen.epsilon)))

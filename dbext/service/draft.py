@@ -10,7 +10,7 @@ from typing import Any
 from dbext.database import bounds, catalog, moments, rights
 from dbext.database.catalog import TrackedTable
 from dbext.database.session import Session
-from dbext.errors import BadArgument
+from dbext.errors import BadArgument, NotSupported
 from dbext.query.bounds import Bounds
 from dbext.query.calendar import Span
 from dbext.query.column import Column
@@ -48,7 +48,7 @@ class Draft:
 
     @property
     def group_columns(self) -> tuple[Column, ...]:
-        """The columns grouped by."""
+        """The columns grouped by, beside bins."""
         return tuple(one.column for one in self.declaration.group_by)
 
 
@@ -112,6 +112,8 @@ def _key_source(declaration: Declaration, groups: str | None, key_delta: str | N
         raise BadArgument("keys are listed with groups, or taken from the data with key_delta: not both")
     if not declaration.grouped:
         raise BadArgument("key_delta is for keys of a GROUP BY, and the declaration has none")
+    if declaration.bins:
+        raise NotSupported("keys are not taken from the data beside bins, which are public", hint="List the other keys with groups =>.")
     value = delta_from(key_delta, "key_delta")
     if value == 0:
         raise BadArgument("key_delta must be above 0: without it no key of the data can be shown")
@@ -121,6 +123,7 @@ def _key_source(declaration: Declaration, groups: str | None, key_delta: str | N
 def positions_of(declaration: Declaration) -> frozenset[int]:
     """Return the positions of the columns that a resolved declaration reads."""
     found = columns_of(declaration.predicate) | {one.column.position for one in declaration.group_by}
+    found |= {one.column.column.position for one in declaration.bins}
     for figure in declaration.figures:
         found |= columns_of(figure.predicate) | ({figure.column.column.position} if figure.column is not None else set())
     return frozenset(found)

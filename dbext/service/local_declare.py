@@ -104,6 +104,8 @@ def _roster(session: Session, drafted: Draft, text: str | None) -> Roster:
     """Return the fixed public list of those who report. It is frozen: who reports must not say who exists."""
     if not drafted.declaration.is_count:
         raise NotSupported("the local model counts with count(*) alone", hint="Put conditions into WHERE, or use the central model.")
+    if drafted.declaration.bins:
+        raise NotSupported("the local model groups by columns alone", hint="Keep the bin in a generated column.")
     if drafted.key_delta is not None:
         raise NotSupported("in the local model the categories of a state are public", hint="List them with groups =>.")
     if text is None:

@@ -914,3 +914,31 @@ noise: discrete Laplace of scale 6.773
 error: std 16.58, 95% within 34 in period 1
 epsilon: 0.295271
 loss: local epsilon 0.295271;
+
+# --- bins: group keys that need no list
+
+-- every: 1 day
+SELECT width_bucket(age, 0, 100, 20) AS bin, count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day' GROUP BY 1;
+kind: disjoint
+measure: net by group
+periods: 1 day each from boundary 5700, without end
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 114
+error: std 161.2, 95% within 342 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.0350877;
+
+-- every: 1 day
+-- horizon: 100
+-- groups: VALUES ('Tainan')
+SELECT county, width_bucket(amount, ARRAY[-1.5, 0, 18]), count(*) FROM cases GROUP BY 1, width_bucket(amount, ARRAY[-1.5, 0, 18]);
+kind: running_total
+measure: state by group
+periods: 1 day each from boundary 5700, 100 in all
+first window: (-infinity, 5701], everything
+mechanism: signed_tree of 4 levels of radix 4 on the state before period 1
+noise: discrete Laplace of scale 72.11, by level 2.562, 1.75, 1.25, 1, 1 times that
+error: std 280.5, 95% within 584 in period 1
+epsilon: 0.5
+loss: imported epsilon 0.5, local epsilon 0.114898;

@@ -303,12 +303,118 @@ hint: Write SELECT county, count(*) with the columns of GROUP BY before it.;
 SELECT county, status, count(*) FROM cases GROUP BY county;
 DP010 at 16: column status must also stand in GROUP BY;
 
-SELECT county, count(*) FROM cases GROUP BY 1;
+SELECT county, count(*) FROM cases GROUP BY 2;
+DP010 at 45: this place after SELECT holds no column and no bins
+hint: Count the items after SELECT from 1, or write the name of a column.;
+
+SELECT county, count(*) FROM cases GROUP BY 0;
+DP010 at 45: this place after SELECT holds no column and no bins
+hint: Count the items after SELECT from 1, or write the name of a column.;
+
+SELECT county, count(*) FROM cases GROUP BY 'county';
 DP010 at 45: GROUP BY takes plain columns by name
 hint: Write the names of the columns, without parentheses.;
 
+# --- bins
+SELECT width_bucket(county, 0, 10, 5) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 21: width_bucket() needs a column of numbers, and county is of type pg_catalog.varchar
+hint: Group by the column itself, with its values as public keys, or count with FILTER (WHERE condition).;
+
+SELECT width_bucket(age, 0, 0, 5) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 8: the lower bound of width_bucket() equals its upper bound;
+
+SELECT width_bucket(age, 0, 10, 0) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 8: the number of bins is a whole number from 1 to 999
+hint: Write width_bucket(age, 0, 100, 20) or width_bucket(age, ARRAY[0, 18, 65, 80]).;
+
+SELECT width_bucket(age, 0, 10, 2.5) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 8: the number of bins is a whole number from 1 to 999
+hint: Write width_bucket(age, 0, 100, 20) or width_bucket(age, ARRAY[0, 18, 65, 80]).;
+
+SELECT width_bucket(age, 0, 10, 1000) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 8: width_bucket() has more than 1000 edges
+hint: Every bin is noised by itself: fewer tell more.;
+
+SELECT width_bucket(age, 0, 10) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 8: width_bucket() has other arguments than these
+hint: Write width_bucket(age, 0, 100, 20) or width_bucket(age, ARRAY[0, 18, 65, 80]).;
+
+SELECT width_bucket(age, ARRAY[0, 18, 18]) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 8: the thresholds of width_bucket() must ascend
+hint: Write them in order, each once.;
+
+SELECT width_bucket(age, ARRAY[0, NULL]) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 32: a number is expected here
+hint: Write it in digits, without quotes.;
+
+SELECT width_bucket(age, ARRAY['0', '18']) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 32: a number is expected here
+hint: Write it in digits, without quotes.;
+
+SELECT width_bucket(age, ARRAY[ARRAY[0]]) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 31: operators on JSON and arrays are not allowed
+hint: Bring the value into a column of the table.;
+
+SELECT width_bucket(age, '{0,18}') AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 26: a list of numbers is expected here
+hint: Write ARRAY[0, 18, 65, 80].;
+
+SELECT width_bucket(age, 0, 1e400, 5) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 8: an edge of bins lies between -9007199254740992 and 9007199254740992 and has at most 30 digits after the point;
+
+SELECT width_bucket(age, 0, 1e-999999999, 5) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 8: an edge of bins lies between -9007199254740992 and 9007199254740992 and has at most 30 digits after the point;
+
+SELECT width_bucket(age, 0, id, 5) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 29: a number is expected here
+hint: Write it in digits, without quotes.;
+
+SELECT width_bucket(lower(status), 0, 1, 5) AS bin, count(*) FROM cases GROUP BY bin;
+DP010 at 8: width_bucket() takes a column and numbers
+hint: Write width_bucket(age, 0, 100, 20) or width_bucket(age, ARRAY[0, 18, 65, 80]).;
+
+SELECT width_bucket(age, 0, 100, 5) AS bin, count(*) FROM cases;
+DP010 at 8: bins must also stand in GROUP BY
+hint: Write GROUP BY bin.;
+
+SELECT count(*) FROM cases GROUP BY width_bucket(age, 0, 100, 5);
+DP010 at 37: bins of GROUP BY must also stand after SELECT
+hint: Write SELECT county, count(*) with the columns of GROUP BY before it.;
+
+SELECT width_bucket(age, 0, 100, 5) AS bin, count(*) FROM cases GROUP BY width_bucket(age, 0, 100, 6);
+DP010 at 8: bins must also stand in GROUP BY
+hint: Write GROUP BY bin.;
+
+SELECT width_bucket(age, 0, 100, 5), width_bucket(amount, 0, 100, 5), count(*) FROM cases GROUP BY 1, 2;
+DP010 at 100: bins are named twice
+hint: Give each a name: width_bucket(...) AS bin.;
+
+SELECT width_bucket(age, 0, 100, 5) AS county, count(*) FROM cases GROUP BY 1;
+DP010 at 8: the table has a column county, too
+hint: Give the bins another name: width_bucket(...) AS bin.;
+
+SELECT count(*) FROM cases WHERE width_bucket(age, 0, 100, 5) = 1;
+DP010 at 34: width_bucket() belongs into the list after SELECT, and into GROUP BY;
+
+SELECT count(*) FROM cases WHERE age IN (ARRAY[1]);
+DP010 at 48: ARRAY is only allowed in width_bucket()
+hint: Write IN ('a', 'b') in a condition.;
+
+SELECT sum(width_bucket(age, 0, 100, 5)) FROM cases;
+DP010 at 8: sum() takes a column
+hint: Track a column that holds the value; PostgreSQL can generate one.;
+
+-- groups: VALUES (1)
+SELECT width_bucket(age, 0, 100, 5) AS bin, count(*) FROM cases GROUP BY bin;
+DP010: groups are given, but bins need none
+hint: Leave groups out, or group by the columns.;
+
+SELECT county, width_bucket(age, 0, 100, 5) AS bin, count(*) FROM cases GROUP BY county, bin;
+DP010 at 82: GROUP BY county needs a public list of keys
+hint: Add groups => with VALUES ('a'), ('b') or SELECT column FROM table.;
+
 SELECT county AS c, count(*) FROM cases GROUP BY county;
-DP010 at 8: only figures can be named
+DP010 at 8: only figures and bins can be named
 hint: The release table calls a column of GROUP BY what the table does.;
 
 SELECT county, count(*) FROM cases GROUP BY ROLLUP (county);

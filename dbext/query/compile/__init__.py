@@ -39,7 +39,8 @@ PREDICATE_RULES = (*READ_TOKENS, split_conditions, read_predicate)
 def declaration_of(sql: str) -> Declaration:
     """Apply the rules for a declaration; names are not resolved yet."""
     draft = _apply(DECLARATION_RULES, Draft(sql, DECLARATION))
-    return Declaration(sql, draft.table, draft.predicate, draft.group_by, draft.range, draft.mentions_dp_time, draft.notes, draft.figures)
+    known = (sql, draft.table, draft.predicate, draft.group_by, draft.range, draft.mentions_dp_time, draft.notes, draft.figures)
+    return Declaration(*known, bins=draft.bins)
 
 
 def predicate_of(sql: str) -> Predicate:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokens import Token
 
+from dbext.query.bins import Bins
 from dbext.query.declaration import Figure, TableName, TimeRange
 from dbext.query.predicate import ColumnRef, Predicate
 from dbext.query.words import FUNCTIONS, KEYWORDS, STATEMENT_FUNCTIONS, STATEMENT_KEYWORDS
@@ -39,6 +40,7 @@ class Draft:
     table: TableName | None = None
     qualifier: str | None = None
     group_by: tuple[ColumnRef, ...] = ()
+    bins: tuple[Bins, ...] = ()
     figures: tuple[Figure, ...] = ()
     range: TimeRange | None = None
     conditions: tuple[exp.Expression, ...] = ()

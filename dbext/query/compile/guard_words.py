@@ -20,6 +20,7 @@ _BEFORE_PARENTHESIS = KEYWORDS - {"null", "true", "false"} | {"where", "group by
 _STATEMENT_ONLY = {
     "now": "An entry would change without a mutation. The window of a declaration moves with now(); a question is given its own.",
     **dict.fromkeys(FIGURES, "A condition is about one entry; figures stand after SELECT."),
+    "width_bucket": "Bins are keys of GROUP BY of a declaration; in a condition, compare the column with the edges.",
     "tumble": "TUMBLE belongs into GROUP BY of a declaration.",
     "hop": "HOP belongs into GROUP BY of a declaration.",
 }
@@ -57,7 +58,7 @@ def _guard_word(draft: Draft, words: list[str], index: int, word: str, *, called
                 "functions and operators with a schema are not allowed", token.start, "Only lower(column) and upper(column) can be called."
             )
         return _token(TokenType.IDENTIFIER, word, token)
-    if grammar.is_statement and _is_part_of_figure(words, index, word):
+    if grammar.is_statement and (_is_part_of_figure(words, index, word) or (word == "array" and words[index + 1 : index + 2] == ["["])):
         return token
     if called and word not in _BEFORE_PARENTHESIS | {"as"}:
         if index and words[index - 1].lower() == "as":

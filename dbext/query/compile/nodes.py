@@ -25,6 +25,8 @@ _REASONS: dict[type, tuple[str, str | None]] = {
         (exp.Count, exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Filter),
         ("count(*) and other figures belong into the list after SELECT, and only there", None),
     ),
+    exp.WidthBucket: ("width_bucket() belongs into the list after SELECT, and into GROUP BY", None),
+    exp.Array: ("ARRAY is only allowed in width_bucket()", "Write IN ('a', 'b') in a condition."),
     exp.Anonymous: ("TUMBLE and HOP belong into GROUP BY", None),
     exp.Identifier: ("this name has too many parts", "Write schema.table for a table, and column or table.column for a column."),
     exp.Lower: ("lower() can only be used in a condition", "Group by plain columns."),

@@ -1,4 +1,4 @@
-"""Read GROUP BY and the plain columns after SELECT: listed in both, and at most one TUMBLE or HOP."""
+"""Read GROUP BY and what of it stands after SELECT: columns and bins, listed in both, and at most one TUMBLE or HOP."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from dbext.query.bins import Bins
 from dbext.query.compile.draft import Draft
-from dbext.query.compile.nodes import column_of, expect, offset_of, unwrap
+from dbext.query.compile.nodes import column_of, expect, name_of, offset_of, unwrap
+from dbext.query.compile.read_bins import bins_of
 from dbext.query.compile.read_figures import is_figure, require_figures
 from dbext.query.compile.read_intervals import interval_of
 from dbext.query.declaration import Ago, TimeRange
@@ -15,33 +17,72 @@ from dbext.query.predicate import ColumnRef
 from dbext.query.refusal import refused
 
 _COUNT_HINT = "Write SELECT county, count(*) with the columns of GROUP BY before it."
+_PLACE_HINT = "Count the items after SELECT from 1, or write the name of a column."
 
 
 def read_groups(draft: Draft) -> Draft:
-    """Fill `group_by`, and `range` if a window function states it. Figures are read by the next rule."""
+    """Fill `group_by` and `bins`, and `range` if a window function states it. Figures are read by the next rule."""
     require_figures(draft)
-    selected = [item for item in draft.tree.expressions if not is_figure(item)]
-    for item in selected:
-        if isinstance(item, exp.Alias):
-            raise refused("only figures can be named", offset_of(item), "The release table calls a column of GROUP BY what the table does.")
-    grouping = _grouping(draft)
+    selected = [_selected(draft, item) for item in draft.tree.expressions if not is_figure(item)]
+    grouping = [_grouped(draft, item, selected) for item in _grouping(draft)]
     windows = [item for item in grouping if isinstance(item, exp.Anonymous)]
-    group_by = tuple(column_of(draft, item) for item in grouping if item not in windows)
-    _check_selected(draft, selected, group_by, windows)
+    bins = tuple(item for item in grouping if isinstance(item, Bins))
+    group_by = tuple(column_of(draft, item) for item in grouping if not isinstance(item, Bins) and item not in windows)
+    _check_bins(draft, [item for item in selected if isinstance(item, Bins)], bins)
+    _check_selected(draft, [item for item in selected if not isinstance(item, Bins)], group_by, windows)
     if len(windows) > 1:
         raise refused("only one TUMBLE or HOP is possible", offset_of(windows[1]))
-    return replace(draft, group_by=group_by, range=_window(draft, windows[0]) if windows else None)
+    return replace(draft, group_by=group_by, bins=bins, range=_window(draft, windows[0]) if windows else None)
+
+
+def _selected(draft: Draft, item: exp.Expression) -> exp.Expression | Bins:
+    """An item of the list after SELECT; bins may have a name."""
+    label, inner = None, item
+    if isinstance(item, exp.Alias):
+        alias = expect(draft, item, exp.Alias, "this", "alias")
+        inner, label = unwrap(draft, alias.this), name_of(draft, alias.args["alias"])
+        if not isinstance(inner, exp.WidthBucket):
+            raise refused(
+                "only figures and bins can be named", offset_of(item), "The release table calls a column of GROUP BY what the table does."
+            )
+    return bins_of(draft, inner, label) if isinstance(unwrap(draft, inner), exp.WidthBucket) else inner
 
 
 def _grouping(draft: Draft) -> list[exp.Expression]:
     group = draft.tree.args.get("group")
     if group is None:
         return []
-    items = [unwrap(draft, item) for item in expect(draft, group, exp.Group, "expressions").expressions]
-    for item in items:
-        if isinstance(item, (exp.Literal, exp.Tuple)):
-            raise refused("GROUP BY takes plain columns by name", offset_of(item), "Write the names of the columns, without parentheses.")
-    return items
+    return [unwrap(draft, item) for item in expect(draft, group, exp.Group, "expressions").expressions]
+
+
+def _grouped(draft: Draft, item: exp.Expression, selected: list[exp.Expression | Bins]) -> exp.Expression | Bins:
+    """An item of GROUP BY: itself, or what it refers to after SELECT by place or (bins) by name or by saying the same."""
+    bins = [one for one in selected if isinstance(one, Bins)]
+    if isinstance(item, exp.Literal) and not item.is_string and item.this.isdigit():
+        listed = draft.tree.expressions
+        place = int(item.this[:6])
+        if not 0 < place <= len(listed) or is_figure(listed[place - 1]):
+            raise refused("this place after SELECT holds no column and no bins", offset_of(item), _PLACE_HINT)
+        return _selected(draft, listed[place - 1])
+    if isinstance(item, exp.WidthBucket):
+        said = bins_of(draft, item)
+        return next((one for one in bins if replace(one, label=said.label) == said), said)
+    if isinstance(item, exp.Column) and item.args.get("table") is None:
+        return next((one for one in bins if one.label == item.name), item)
+    if isinstance(item, (exp.Literal, exp.Tuple)):
+        raise refused("GROUP BY takes plain columns by name", offset_of(item), "Write the names of the columns, without parentheses.")
+    return item
+
+
+def _check_bins(draft: Draft, selected: list[Bins], grouped: tuple[Bins, ...]) -> None:
+    """Bins stand once in both places."""
+    if len(set(grouped)) < len(grouped) or len({one.label for one in selected}) < len(selected):
+        raise refused("bins are named twice", offset_of(draft.tree.args.get("group")), "Give each a name: width_bucket(...) AS bin.")
+    for one in (*selected, *grouped):
+        if one not in grouped:
+            raise refused("bins must also stand in GROUP BY", one.offset, f"Write GROUP BY {one.label}.")
+        if one not in selected:
+            raise refused("bins of GROUP BY must also stand after SELECT", one.offset, _COUNT_HINT)
 
 
 def _check_selected(draft: Draft, selected: list[exp.Expression], group_by: tuple[ColumnRef, ...], windows: list[exp.Expression]) -> None:

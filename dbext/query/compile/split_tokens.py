@@ -49,9 +49,25 @@ def split_tokens(draft: Draft) -> Draft:
     """Tokenize; a trailing semicolon of a statement is dropped."""
     tokens = _tokenize(draft.text)
     _refuse_gaps(draft.text, tokens)
+    brackets = _array_brackets(draft, tokens)
     for before, token in zip((None, *tokens), tokens, strict=False):
-        _check(draft, before, token)
+        if token.start not in brackets:
+            _check(draft, before, token)
     return replace(draft, tokens=_without_semicolon(draft, tokens))
+
+
+def _array_brackets(draft: Draft, tokens: list[Token]) -> set[int]:
+    """Offsets of the brackets of ARRAY[...] in a statement, none inside another."""
+    found, opened, before = set(), None, ""
+    for token in tokens:
+        raw = draft.raw(token)
+        if raw == "[":
+            opened = token.start if before.lower() == "array" and draft.grammar.is_statement else None
+        elif raw == "]" and opened is not None:
+            found |= {opened, token.start}
+            opened = None
+        before = raw
+    return found
 
 
 def _tokenize(text: str) -> list[Token]:
@@ -130,7 +146,7 @@ def _check_form(token: Token, raw: str) -> None:
 
 
 def _check_distance(before: str, token: Token, raw: str, *, adjacent: bool) -> None:
-    if adjacent and before not in SYMBOLS and raw not in SYMBOLS:
+    if adjacent and before not in SYMBOLS | {"[", "]"} and raw not in SYMBOLS:
         raise refused("two words stand without a blank between them", token.start, _STRINGS[1] if raw[0] == "'" else None)
     if raw[0] == "'" and before[0] == "'":
         raise refused("two strings stand side by side", token.start, "Write them as one.")
