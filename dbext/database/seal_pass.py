@@ -15,15 +15,39 @@ from dbext.database.statements import fill, statements
 
 SQL = statements("seal_pass")
 
+#: Bytes, as stored, of the largest value that is compared in a row of its own or by a collation: unpacked it is a quarter of a gigabyte
+#: at most, and PostgreSQL fails from one gigabyte on.
+LARGEST_COMPARED = 1_000_000
+
 
 @dataclass(frozen=True)
 class ImageColumn:
-    """A column of the run-time tables. `equals`: the unit's equality; `by_value`: whether IS DISTINCT FROM works for the type."""
+    """A column of the run-time tables. `equals`: the unit's equality; `by_value`: whether IS DISTINCT FROM works for the type.
+
+    `is_string`: whether it holds texts; `folds`: whether texts that are written in different ways may be equal.
+    """
 
     position: int
     is_unit: bool
     equals: str | None
     by_value: bool
+    is_string: bool = False
+    folds: bool = False
+
+
+def _differs(column: ImageColumn, one: str, other: str) -> str:
+    """Return SQL that says whether two values differ; values too large to be compared whole do."""
+    if column.by_value and not column.folds:
+        return f"{one} IS DISTINCT FROM {other}"
+    compared = f"{one} IS DISTINCT FROM {other}" if column.by_value else f"ROW({one})::record *<> ROW({other})::record"
+    small = f"coalesce(greatest(pg_column_size({one}), pg_column_size({other})), 0) <= {LARGEST_COMPARED}"
+    return f"CASE WHEN {small} THEN {compared} ELSE true END"
+
+
+def _sorted(column: ImageColumn, value: str) -> str:
+    if column.by_value and not column.is_string:
+        return value
+    return f"CASE WHEN pg_column_size({value}) <= {LARGEST_COMPARED} THEN ROW({value})::record END USING OPERATOR(pg_catalog.*<)"
 
 
 class PassSql:
@@ -97,12 +121,13 @@ class PassSql:
         return " AND ".join(f"{left}.key_{key.position} {key.equals} {right}.key_{key.position}" for key in self.keys)
 
     def _differ(self, before: str, after: str) -> str:
-        """Return SQL that compares two images; `before` and `after` are patterns for a column."""
-        parts = []
-        for column in self.values:
-            one, other = before.format(p=column.position), after.format(p=column.position)
-            parts.append(f"{one} IS DISTINCT FROM {other}" if column.by_value else f"ROW({one})::record *<> ROW({other})::record")
-        return " OR ".join(parts) or "false"
+        """Return SQL that compares two images; `before` and `after` are patterns for a column. It fails on no value of any length."""
+        pairs = [(column, before.format(p=column.position), after.format(p=column.position)) for column in self.values]
+        return " OR ".join(_differs(column, one, other) for column, one, other in pairs) or "false"
+
+    def _order(self, image: str) -> str:
+        """Return SQL that sorts images so that equal ones are peers, to the byte where a type has no order of its own."""
+        return "".join(f", {_sorted(column, image.format(p=column.position))}" for column in self.values)
 
     def _record_lists(self) -> dict[str, str]:
         """Return the columns of a log record under each alias, in one fixed order."""
@@ -120,9 +145,15 @@ class PassSql:
         lists |= {f"was_{alias}": self._list(f", {alias}.was_{{p}}", values) for alias in "kl"}
         lists |= {f"first_images_{alias}": self._list(first.format(a=alias), values) for alias in "of"}
         return lists | {
-            "news_c": self._bare("c.new_{p}", values),
-            "olds_c": self._bare("c.old_{p}", values),
-            "images_a": self._bare("a.image_{p}", values),
+            "first_known": self._list(", CASE WHEN a.recorded THEN c.old_{p} ELSE a.image_{p} END AS image_{p}", values),
+            "olds_and_expected": self._list(
+                ", c.old_{p}, CASE WHEN c.begins THEN s.image_{p} ELSE lag(c.new_{p}) OVER records END AS expected_{p}", values
+            ),
+            "unexpected": self._differ("w.expected_{p}", "w.old_{p}"),
+            "news_c_as_images": self._list(", c.new_{p} AS image_{p}", values),
+            "olds_c_as_images": self._list(", c.old_{p}", values),
+            "images_s": self._list(", s.image_{p}", values),
+            "image_order": self._order("i.image_{p}"),
             "more_news_c": self._list(", c.new_{p}", values),
             "nulls": ", NULL" * (2 * len(values)),
             "null_news": self._list(", CASE WHEN false THEN l.new_{p} END AS new_{p}", values),

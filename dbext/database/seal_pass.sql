@@ -77,31 +77,40 @@ crowd_ticks AS (
         max(max(c.number) FILTER (WHERE c.op = 'T')) OVER (PARTITION BY c.entry ORDER BY c.tick) AS truncation
     FROM crowd AS c GROUP BY c.entry, c.tick
 ),
-walks AS (
-    SELECT c.entry, c.tick, c.number, c.op,
-        CASE WHEN c.op IN ('B', 'I', 'U') THEN ROW(${news_c})::text ELSE '' END AS after,
-        CASE WHEN c.op IN ('U', 'D') THEN ROW(${olds_c})::text ELSE '' END AS before
-    FROM crowd AS c
-),
 starts AS (
-    SELECT c.entry, CASE WHEN a.frozen OR a.place IS NOT NULL AND a.type_no IS NULL THEN CASE WHEN c.op IN ('U', 'D') THEN ROW(${olds_c})::text ELSE '' END
-        WHEN a.present THEN ROW(${images_a})::text ELSE '' END AS image
-    FROM crowd AS c LEFT JOIN LATERAL (SELECT a.ctid AS place, a.* FROM ${admission} AS a WHERE ${same_key_ac} OFFSET 0) AS a ON true
+    SELECT c.entry, CASE WHEN a.recorded THEN c.op IN ('U', 'D') ELSE coalesce(a.present, false) END AS present${first_known}
+    FROM crowd AS c LEFT JOIN LATERAL (
+        SELECT a.ctid AS place, a.frozen OR a.type_no IS NULL AS recorded, a.* FROM ${admission} AS a WHERE ${same_key_ac} OFFSET 0
+    ) AS a ON true
     WHERE c.begins
 ),
 broken AS (
     SELECT w.entry FROM (
-        SELECT w.op, w.entry, w.before, coalesce(lag(w.after) OVER (PARTITION BY w.entry ORDER BY w.number), s.image) AS expected
-        FROM walks AS w JOIN starts AS s USING (entry)
-    ) AS w GROUP BY w.entry HAVING bool_or(w.op IN ('I', 'U', 'D') AND w.before <> w.expected)
+        SELECT c.entry, c.op, coalesce(lag(c.op IN ('B', 'I', 'U')) OVER records, s.present) AS expected${olds_and_expected}
+        FROM crowd AS c JOIN starts AS s USING (entry) WINDOW records AS (PARTITION BY c.entry ORDER BY c.number)
+    ) AS w
+    WHERE w.op IN ('I', 'U', 'D') AND (w.expected <> (w.op <> 'I') OR w.expected AND (${unexpected}))
+    GROUP BY w.entry
+),
+-- Images of broken walks, numbered by entry: 0 is absence. Never as text, which could be longer than any text may be.
+images AS (
+    SELECT c.entry, c.tick, c.number, 1 AS weight, c.op IN ('B', 'I', 'U') AS present${news_c_as_images} FROM broken AS b JOIN crowd AS c USING (entry)
+    UNION ALL
+    SELECT c.entry, c.tick, c.number, -1, c.op IN ('U', 'D')${olds_c_as_images} FROM broken AS b JOIN crowd AS c USING (entry)
+    UNION ALL
+    SELECT s.entry, NULL, NULL, 0, s.present${images_s} FROM broken AS b JOIN starts AS s USING (entry)
+),
+numbered AS (
+    SELECT i.entry, i.tick, i.number, i.weight,
+        CASE WHEN i.present THEN dense_rank() OVER (PARTITION BY i.entry, i.present ORDER BY i.present${image_order}) ELSE 0 END AS image
+    FROM images AS i
 ),
 balances AS (
-    SELECT w.entry, t.tick, n.image, sum(n.weight) AS total, max(n.number) AS number,
-        n.image = CASE WHEN t.truncation IS NULL THEN s.image ELSE '' END AS starts
-    FROM broken AS b JOIN walks AS w USING (entry) JOIN starts AS s USING (entry)
-    JOIN crowd_ticks AS t ON t.entry = w.entry AND w.tick <= t.tick AND w.number > coalesce(t.truncation, 0)
-    CROSS JOIN LATERAL (VALUES (w.after, 1, w.number), (w.before, -1, NULL)) AS n (image, weight, number)
-    GROUP BY w.entry, t.tick, n.image, 6
+    SELECT n.entry, t.tick, n.image, sum(n.weight) AS total, max(n.number) FILTER (WHERE n.weight = 1) AS number,
+        n.image = CASE WHEN t.truncation IS NULL THEN s.image ELSE 0 END AS starts
+    FROM numbered AS n JOIN numbered AS s ON s.entry = n.entry AND s.weight = 0
+    JOIN crowd_ticks AS t ON t.entry = n.entry AND n.tick <= t.tick AND n.number > coalesce(t.truncation, 0)
+    GROUP BY n.entry, t.tick, n.image, 6
 ),
 repaired AS (
     SELECT b.entry, b.tick, coalesce(max(b.number) FILTER (WHERE b.total = 1), max(b.number) FILTER (WHERE b.starts)) AS number,

@@ -49,6 +49,10 @@ class _Renderer:
         name = self._named(node.column)
         return node.column.short(name) if node.column.base == "other" else name
 
+    def _short(self, node: Value) -> str:
+        """A value as what puts it in order or searches it meets it: not so long that this could fail or take minutes."""
+        return node.column.short(self._named(node.column)) if isinstance(node, ColumnRef) else self.value(node)
+
     def _named(self, column: Column) -> str:
         return f"{self.prefix}{'key' if column.is_unit else self.image}_{column.position}"
 
@@ -62,8 +66,9 @@ class _Renderer:
         return f"pg_catalog.{node.function}({column.short(self._named(column))}::pg_catalog.text)"
 
     def _compare(self, node: Compare) -> str:
-        right = self.value(node.right) + (_ANY_COLLATION if _is_text(node.left) and not isinstance(node.right, Literal) else "")
-        return _compared(self.value(node.left), node.operator, right, _operators(node.left))
+        read = self.value if node.operator in ("=", "<>") else self._short
+        right = read(node.right) + (_ANY_COLLATION if _is_text(node.left) and not isinstance(node.right, Literal) else "")
+        return _compared(read(node.left), node.operator, right, _operators(node.left))
 
     def _in(self, node: In) -> str:
         listed = ", ".join(self.value(literal) for literal in node.literals)
@@ -72,7 +77,7 @@ class _Renderer:
 
     def _like(self, node: Like) -> str:
         operator = "!~~" if node.negated else "~~"
-        return f"({self.value(node.value)} OPERATOR(pg_catalog.{operator}) {self.value(node.pattern)})"
+        return f"({self._short(node.value)} OPERATOR(pg_catalog.{operator}) {self.value(node.pattern)})"
 
     def _isnull(self, node: IsNull) -> str:
         return f"({self.value(node.value)} IS {'NOT ' if node.negated else ''}NULL)"

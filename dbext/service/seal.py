@@ -40,10 +40,15 @@ def _pass(session: Session, closing: seals.Closing) -> seals.Counts:
     types = catalog.entry_types(session, closing.table_id)
     stored = catalog.stored_columns(session, closing.table_id)
     classify = classification(types, [column for column, _ in stored])
-    images = [ImageColumn(column.position, column.is_unit, column.operators.get("="), by_value) for column, by_value in stored]
+    images = [_image_column(column, by_value=by_value) for column, by_value in stored]
     sql = PassSql(closing.table_id, images)
     truncated = seals.set_aside(session, sql, closing)
     return seals.run_pass(session, sql.seal(types, classify, ticks=closing.ticks, truncated=truncated), closing)
+
+
+def _image_column(column: Column, *, by_value: bool) -> ImageColumn:
+    folds = column.is_string and column.base == "other"
+    return ImageColumn(column.position, column.is_unit, column.operators.get("="), by_value, column.is_string, folds)
 
 
 def classification(types: Sequence[StoredType], columns: Sequence[Column]) -> str:

@@ -243,7 +243,14 @@ LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     widest integer;
     columns integer;
+    fixed record;
 BEGIN
+    SELECT a.attname, y.typname INTO fixed FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = a.atttypid
+    WHERE a.attrelid = relation AND a.attnum = ANY (unit || numbers) AND y.typlen = -1 AND y.typstorage = 'p' LIMIT 1;
+    IF FOUND THEN
+        PERFORM dbext_private.refuse(format('column "%s" of table %s is of type %s, whose values cannot be moved out of their row: two of one entry might not fit into one',
+            fixed.attname, relation::regclass, fixed.typname), 'Record only what statistics are about: dp_track(..., columns => ''{column, column}'').');
+    END IF;
     -- A value of varying length is moved out of its row from 24 bytes on; the other figures are columns of our own, row header and NULL bits.
     SELECT sum((CASE WHEN y.typlen > 0 THEN y.typlen + 7 & -8 ELSE 24 END) * CASE WHEN a.attnum = ANY (unit) THEN 1 ELSE 2 END) + 48 + 32 + count(*) / 4,
         count(*) INTO widest, columns
