@@ -40,7 +40,7 @@ SELECT l.kind, l.budget_id, l.charges::text AS charges FROM dbext_private.ledger
 
 -- name: questions
 -- Answered questions with the ledger rows that charge them.
-SELECT q.question_id, q.table_id, q.first_tick, q.last_tick, q.measure, q.predicate, q.term, q.epsilon::text AS epsilon, q.answer, q.noise::text AS noise,
+SELECT q.question_id, q.table_id, q.first_tick, q.last_tick, q.measure, q.predicate, q.term, q.epsilon::text AS epsilon, q.answer, q.noise::text AS noise, q.pure,
        (SELECT coalesce(jsonb_agg(l.charges), '[]') FROM dbext_private.ledger AS l
         WHERE l.question_id = q.question_id AND l.kind = 'question' AND l.table_id = q.table_id)::text AS charges
 FROM dbext_private.question AS q ORDER BY q.question_id

@@ -40,7 +40,7 @@ class Budget:
 
     @property
     def pure(self) -> bool:
-        """Whether losses add as epsilon; otherwise they add as rho and are converted once."""
+        """Whether all losses add in epsilon; otherwise those that are not charged in epsilon add in rho."""
         return self.delta == 0
 
 
@@ -154,15 +154,15 @@ def _charges(rows: list[dict]) -> list[Charge]:
     return [charge_from_json(data) for row in rows for data in json.loads(row["charges"])]
 
 
-def loss_bound(session: Session, table_id: int, terms: str) -> int | None:
-    """Return the picos that a table's charges were certified not to exceed under these terms; None if they were not."""
+def loss_bound(session: Session, table_id: int, terms: str) -> tuple[int, int] | None:
+    """Return the picos of epsilon and of rho that a table's charges were certified not to exceed under these terms; None if not."""
     rows = session.fetch(SQL["loss_bound"], table_id, terms)
-    return int(rows[0]["picos"]) if rows else None
+    return (int(rows[0]["pure_picos"]), int(rows[0]["rho_picos"])) if rows else None
 
 
-def set_loss_bound(session: Session, table_id: int, terms: str, picos: int) -> None:
+def set_loss_bound(session: Session, table_id: int, terms: str, picos: tuple[int, int]) -> None:
     """Certify what a table's charges, the one that follows included, do not exceed. Only under the budget's lock."""
-    session.execute(SQL["set_loss_bound"], table_id, terms, picos)
+    session.execute(SQL["set_loss_bound"], table_id, terms, *picos)
 
 
 def holds_budget_lock(session: Session) -> bool:

@@ -127,12 +127,12 @@ ORDER BY l.ledger_no
 
 -- name: loss_bound
 -- The bound on what a table is charged for, if it was certified under these terms.
-SELECT b.picos::text AS picos FROM dbext_private.loss_bound AS b WHERE b.table_id = $1::integer AND b.terms = $2::text
+SELECT b.pure_picos::text AS pure_picos, b.rho_picos::text AS rho_picos FROM dbext_private.loss_bound AS b WHERE b.table_id = $1::integer AND b.terms = $2::text
 
 -- name: set_loss_bound
 -- Certify a bound under these terms.
-INSERT INTO dbext_private.loss_bound (table_id, terms, picos) VALUES ($1::integer, $2::text, $3::numeric)
-ON CONFLICT (table_id) DO UPDATE SET terms = excluded.terms, picos = excluded.picos
+INSERT INTO dbext_private.loss_bound (table_id, terms, pure_picos, rho_picos) VALUES ($1::integer, $2::text, $3::numeric, $4::numeric)
+ON CONFLICT (table_id) DO UPDATE SET terms = excluded.terms, pure_picos = excluded.pure_picos, rho_picos = excluded.rho_picos
 
 -- name: append
 -- Add a row to the ledger.

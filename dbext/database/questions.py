@@ -8,6 +8,7 @@ from typing import Any
 
 from dbext.database.session import Session
 from dbext.database.statements import statements
+from dbext.privacy.charge import Charge
 
 SQL = statements("questions")
 
@@ -37,18 +38,19 @@ class Answer:
     noise: dict[str, Any]
 
 
-def remembered(session: Session, question: Question, epsilon: str) -> Answer | None:
-    """Return the best stored answer that cost at least `epsilon`, if there is one."""
-    rows = session.fetch(SQL["remembered"], *_canonical(question), epsilon)
+def remembered(session: Session, question: Question, epsilon: str, noise: str | None = None) -> Answer | None:
+    """Return the best stored answer that cost at least `epsilon`, if there is one; of the kind of noise that is asked for, if one is."""
+    rows = session.fetch(SQL["remembered"], *_canonical(question), epsilon, noise)
     if not rows:
         return None
     row = rows[0]
     return Answer(row["question_id"], row["answer"], row["epsilon"], json.loads(row["noise"]))
 
 
-def remember(session: Session, question: Question, epsilon: str, value: int, noise: dict[str, Any], asked_by: str) -> Answer:
-    """Store an answer."""
-    (row,) = session.fetch(SQL["remember"], *_canonical(question), epsilon, value, noise, asked_by)
+def remember(session: Session, question: Question, epsilon: str, value: int, charge: Charge, asked_by: str) -> Answer:
+    """Store an answer with what was charged for it."""
+    noise = charge.noise.to_json()
+    (row,) = session.fetch(SQL["remember"], *_canonical(question), epsilon, value, noise, charge.pure, asked_by)
     return Answer(row["question_id"], value, epsilon, noise)
 
 

@@ -24,6 +24,7 @@ class Charge:
     With `joint`, what is noised are overlapping combinations of the pattern's filters, all with Gaussian noise of one sigma; the bounds say
     what an entry that adds 0 or 1 does to them. `values` is what an entry adds instead: paths between their extremes are the worst, one
     of 0s and highs less one of 0s and lows, so that norms grow with their swing.
+    A `pure` charge adds in epsilon, whatever its budget is; others do so if delta = 0, and in rho otherwise.
     """
 
     pattern: Pattern
@@ -33,6 +34,7 @@ class Charge:
     types: tuple[int, ...] | None = None
     joint: tuple[JointBound, ...] | None = None
     values: Values = COUNT
+    pure: bool = False
 
     def __post_init__(self):
         if self.joint is not None:
@@ -84,6 +86,7 @@ class Charge:
             "types": None if self.types is None else list(self.types),
             "joint": None if self.joint is None else [bound.to_json() for bound in self.joint],
             "values": self.values.to_json(),
+            "pure": self.pure,
         }
 
 
@@ -98,4 +101,5 @@ def charge_from_json(data: dict[str, Any]) -> Charge:
         None if types is None else tuple(types),
         None if joint is None else tuple(joint_bound_from_json(bound) for bound in joint),
         values_from_json(data.get("values")),
+        bool(data.get("pure", False)),
     )

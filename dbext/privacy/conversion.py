@@ -7,6 +7,15 @@ For every order t > 1, rho-zCDP implies (epsilon, delta)-DP with
 (Canonne, Kamath and Steinke 2020, proposition 12; Asoodeh et al. 2020). It holds for every mechanism, not only for Gaussian ones. As
 every t gives a valid bound, floats may look for the best t; the bound itself is then evaluated at that exact t in 60 decimal digits, where
 logarithms are correctly rounded, with a margin of 1e-40 for the few operations around them.
+
+What follows holds at one order t for everything that happens at t: a charge of rho costs t rho there, and one that is e-private costs e
+at every order (its Renyi divergences are at most e). Costs at a fixed order add up however adaptively they are chosen, so that a budget
+is a filter: whoever stops before the sum at t exceeds epsilon less the overhead of t, keeps (epsilon, delta). But t has to be fixed
+beforehand. "Stop before E + epsilon(R) exceeds epsilon", with E the sum of the charges in epsilon, R that in rho and the best t for
+whatever R it came to, is no such filter: an analyst who watches Gaussian answers and turns to Laplace noise when they came out large
+exceeds delta, several times over if he may begin with small charges (`tests/unit/privacy/test_loss.py` works that out). So a budget
+has a fixed list of orders, each with a part of delta of its own (`DIVISIONS`). A life that ends within what one of the orders allows
+was, as far as it went, one that stops by that order's rule; the chances of harm of all orders add up to delta.
 """
 
 from __future__ import annotations
@@ -26,6 +35,13 @@ _RESOLUTION = Decimal("1e-12")
 #: Orders are looked for as t = 1 + exp(u); beyond these u nothing is gained for any delta above 1e-300.
 _LEAST_LOG, _LARGEST_LOG = -40.0, 60.0
 _GOLDEN = (math.sqrt(5) - 1) / 2
+#: How epsilon may be divided between charges in epsilon and in rho: (the part of epsilon that is left to rho, the part of delta that this
+#: division has). Nearly all of delta is for rho alone; the orders are the best ones for each part. In between, orders serve well, too.
+DIVISIONS = (
+    (Fraction(1), Fraction(49, 50)),
+    *((Fraction(1, left), Fraction(1, 200)) for left in (2, 4, 10, 30)),
+)
+_ALONE = DIVISIONS[0][1]
 
 
 @lru_cache(maxsize=256)
@@ -45,22 +61,65 @@ def rho_to_epsilon(rho: int, delta: Fraction) -> Decimal:
 def epsilon_to_rho(epsilon: Fraction, delta: Fraction) -> int:
     """Return the picos of rho that may be spent within (epsilon, delta), rounded down; 0 if no order allows any."""
     _check(delta)
-    order = _best_order(lambda excess: -(float(epsilon) - _overhead(excess, delta)) / (1 + excess))
-    with localcontext() as context:
-        context.prec = _DIGITS
-        exact = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
-        rho = (exact - _exact_overhead(order, delta)) / order * (1 - _MARGIN) - _MARGIN
-    return max(0, picos_down(Fraction(rho)))
+    return max(0, _rho_at(_largest_rho(epsilon, delta), epsilon))
 
 
 def budget_picos(epsilon: Fraction, delta: Fraction) -> int:
-    """Return what may be spent under (epsilon, delta), rounded down: picos of epsilon when delta = 0, else of rho."""
-    return picos_down(epsilon) if delta == 0 else epsilon_to_rho(Fraction(epsilon), Fraction(delta))
+    """Return what charges of one unit may add up to under (epsilon, delta), rounded down: in epsilon when delta = 0, else in rho."""
+    return picos_down(epsilon) if delta == 0 else epsilon_to_rho(Fraction(epsilon), Fraction(delta) * _ALONE)
 
 
 def epsilon_of(picos: int, delta: Fraction) -> Decimal:
-    """Return the epsilon that a loss amounts to, rounded up: picos are of epsilon when delta = 0, else of rho."""
-    return to_decimal(picos) if delta == 0 else rho_to_epsilon(picos, Fraction(delta))
+    """Return the epsilon that a loss of one unit amounts to, rounded up: picos are of epsilon when delta = 0, else of rho."""
+    return to_decimal(picos) if delta == 0 else rho_to_epsilon(picos, Fraction(delta) * _ALONE)
+
+
+def rho_beside(pure: int, epsilon: Fraction, delta: Fraction) -> int:
+    """Return the picos of rho that may be spent beside `pure` picos of epsilon within (epsilon, delta); negative if not even these fit."""
+    if delta == 0 or pure >= picos_down(epsilon):
+        return min(0, picos_down(epsilon) - pure)
+    left = Fraction(epsilon) - Fraction(pure, PICOS)
+    return max(0, *(_rho_at(order, left) for order in _orders(Fraction(epsilon), Fraction(delta))))
+
+
+def epsilon_of_both(pure: int, rho: int, delta: Fraction) -> Decimal:
+    """Return the least epsilon, 12 digits, that holds `pure` picos of epsilon and `rho` picos of rho at `delta`."""
+    if rho <= 0:
+        return to_decimal(max(pure, 0))
+    alone = epsilon_of(rho, delta)
+    if pure <= 0:
+        return alone
+    low = picos_down(max(Fraction(alone), Fraction(pure, PICOS)))
+    high = low + pure
+    while rho_beside(pure, Fraction(high, PICOS), delta) < rho:
+        low, high = high, high + high // 4
+    while high - low > 1 + high // 10**9:
+        middle = (low + high) // 2
+        low, high = (low, middle) if rho_beside(pure, Fraction(middle, PICOS), delta) >= rho else (middle, high)
+    return to_decimal(high)
+
+
+@lru_cache(maxsize=64)
+def _orders(epsilon: Fraction, delta: Fraction) -> tuple[tuple[Decimal, Decimal], ...]:
+    """Return the orders of a budget, each with its overhead at its part of delta. They depend on the budget alone."""
+    return tuple(_largest_rho(epsilon * left, delta * part) for left, part in DIVISIONS)
+
+
+def _largest_rho(epsilon: Fraction, delta: Fraction) -> tuple[Decimal, Decimal]:
+    """Return the order that allows the largest rho within (epsilon, delta), and its overhead."""
+    order = _best_order(lambda excess: -(float(epsilon) - _overhead(excess, delta)) / (1 + excess))
+    with localcontext() as context:
+        context.prec = _DIGITS
+        return order, _exact_overhead(order, delta)
+
+
+def _rho_at(order: tuple[Decimal, Decimal], epsilon: Fraction) -> int:
+    """Return the picos of rho that an order with its overhead allows within epsilon, rounded down; negative if none."""
+    (at, overhead) = order
+    with localcontext() as context:
+        context.prec = _DIGITS
+        exact = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
+        return picos_down(Fraction((exact - overhead) / at * (1 - _MARGIN) - _MARGIN))
 
 
 def _check(delta: Fraction) -> None:

@@ -14,7 +14,7 @@ from dbext.query.compiler import compile_declaration
 from dbext.query.declaration import Declaration
 from dbext.query.shape import Request
 
-NAMES = ("tick", "every", "measure", "epsilon", "delta", "horizon", "band", "max_mutations", "active_within", "groups")
+NAMES = ("tick", "every", "measure", "epsilon", "delta", "horizon", "band", "noise", "max_mutations", "active_within", "groups")
 _MONDAY = date(2000, 1, 3)
 
 
@@ -45,6 +45,7 @@ def read_declaration(text: str) -> DeclarationFile:
         epsilon=_number(settings, "epsilon", "1"),
         horizon=_whole(settings, "horizon"),
         band=settings.get("band"),
+        noise=settings.get("noise"),
     )
     within = whole_ticks(parse_span(settings["active_within"]), tick, "active_within") if "active_within" in settings else None
     types = (EntryType(1, "any", Constraint(_whole(settings, "max_mutations"), within)),)

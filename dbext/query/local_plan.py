@@ -241,7 +241,8 @@ def _calibrated(
 
     pure = delta == 0
     found = noise_for(patterns, shape.measure, False, types, target, pure, response, factors=factors)  # noqa: FBT003 moves cost no more
-    charges = tuple(Charge(pattern, scaled(found, factor), shape.measure) for pattern, factor in zip(patterns, factors, strict=True))
+    noises = [scaled(found, factor) for factor in factors]
+    charges = tuple(Charge(pattern, noise, shape.measure, pure=pure) for pattern, noise in zip(patterns, noises, strict=True))
     lifetime = worst_case_loss(charges, types, pure)
     return LocalPlan(
         shape.kind, shape.measure, mechanism, found, charges, pure, request.epsilon, lifetime, shape.grid, members, shape.notes

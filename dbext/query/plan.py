@@ -33,7 +33,8 @@ class Plan:
     """What every period publishes.
 
     `epsilon` is what the release promises never to exceed; `lifetime` the exact loss by type number, in picos (of epsilon if `pure`,
-    of rho otherwise). `grid` says when periods end; period n is published once the ticks up to `due_tick(n)` are sealed.
+    of rho otherwise, as its charges add up). `grid` says when periods end; period n is published once the ticks up to `due_tick(n)` are
+    sealed.
     """
 
     kind: str
@@ -78,9 +79,8 @@ class Plan:
         mechanism, measure = self.mechanism.epoch(number), Measure.NET if self.measure is Measure.STATE else self.measure
         joint = self._bounds_of_epoch(mechanism, measure, types) if is_encoded(mechanism) else None
         noised = zip(mechanism.patterns(), factors_of(mechanism), strict=True)
-        return tuple(
-            Charge(pattern, scaled(self.noise, factor), measure, self.grouped, None, joint, self.values) for pattern, factor in noised
-        )
+        rest = (measure, self.grouped, None, joint, self.values, self.pure)
+        return tuple(Charge(pattern, scaled(self.noise, factor), *rest) for pattern, factor in noised)
 
     def _bounds_of_epoch(self, mechanism: EncodedMechanism, measure: Measure, types: Sequence[EntryType]) -> tuple[JointBound, ...]:
         """The proven bounds of a later epoch: those of the first where its encoder begins with this one's, or worked out anew."""

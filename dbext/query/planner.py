@@ -28,7 +28,7 @@ from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import COUNT, Measure, Values
-from dbext.privacy.noise import Noise, scaled
+from dbext.privacy.noise import DiscreteGaussian, Noise, scaled
 from dbext.query.admissible import options
 from dbext.query.calendar import Tick
 from dbext.query.declaration import Declaration
@@ -40,10 +40,9 @@ from dbext.query.shape import Request, Shape, shape_of
 MAX_EPSILON = 1000
 #: A default horizon is compared with one that is so many times shorter, to show what it costs.
 _SHORTER = 10
-#: Totals of more periods are never better off without delta; a smaller error is said when it is so much smaller.
-_PURE_MAY_WIN, _WORTH_SAYING = 512, 0.97
+NOISES = (None, "laplace", "gaussian")
 
-__all__ = ["Candidate", "Plan", "Request", "candidates", "exact_epsilon", "plan", "plan_question"]
+__all__ = ["Candidate", "Plan", "Request", "candidates", "exact_epsilon", "plan", "plan_question", "priced_at"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +82,17 @@ def exact_epsilon(value: str | int | Decimal | Fraction) -> Fraction:
     return epsilon
 
 
+def priced_at(noise: str | None, delta: Decimal) -> Decimal:
+    """The delta that charges are priced at: 0 for those that add in epsilon."""
+    if noise not in NOISES:
+        raise BadArgument("noise must be laplace or gaussian", hint="Leave it out for whatever errs least.")
+    if noise == "gaussian" and delta == 0:
+        raise BadArgument(
+            "Gaussian noise has no finite epsilon in a budget with delta = 0", hint="Leave noise out, or give the budget a delta above 0."
+        )
+    return Decimal(0) if noise == "laplace" else delta
+
+
 def plan(declaration: Declaration, request: Request, tick: Tick, types: Sequence[EntryType], delta: Decimal) -> Plan:
     """The best plan for a resolved declaration. Raises BadArgument, DeclarationRefused or UnboundedLoss."""
     return next(candidate.plan for candidate in candidates(declaration, request, tick, types, delta) if candidate.chosen)
@@ -91,28 +101,20 @@ def plan(declaration: Declaration, request: Request, tick: Tick, types: Sequence
 def candidates(
     declaration: Declaration, request: Request, tick: Tick, types: Sequence[EntryType], delta: Decimal, values: Values = COUNT
 ) -> tuple[Candidate, ...]:
-    """Every way to publish one statistic, to which an entry adds such values, calibrated; exactly one is chosen. Spends nothing."""
-    request = with_period(request, declaration)
+    """Every way to publish one statistic at prices of one unit, calibrated; exactly one is chosen. An entry adds such `values`."""
+    request, delta = with_period(request, declaration), priced_at(request.noise, delta)
     shape = with_levels(replace(shape_of(declaration, request, tick), values=values), request, tick)
     ranked = _ranked(_calibrated(shape, request, types, delta, grouped=declaration.grouped), request)
     chosen = next(one for one in ranked if one.chosen)
 
-    def least(other: Shape, at: Decimal) -> float:
-        """The mean error of the best way to publish something a little different."""
-        return min(_measured(one).mean_std_error for one in _calibrated(other, request, types, at, grouped=declaration.grouped))
-
     notes = []
     if shape.renews and request.horizon is None and request.max_error is None and shape.horizon > _SHORTER:
         shorter = replace(shape, horizon=shape.horizon // _SHORTER, renews=False)
-        error = least(shorter, delta)
+        made = _calibrated(shorter, request, types, delta, grouped=declaration.grouped)
+        error = min(_measured(one).mean_std_error for one in made)
         notes.append(f"mean standard error {chosen.mean_std_error:.4g}; with horizon => {shorter.horizon} it would be {error:.4g}")
     if shape.renews:
         notes.append(_cost_of_renewal(chosen.plan, types, delta))
-    if delta and request.max_error is None and (shape.horizon or 0) <= _PURE_MAY_WIN:
-        pure = least(replace(shape, renews=False), Decimal(0))
-        if pure < _WORTH_SAYING * chosen.mean_std_error:
-            here = f"instead of {chosen.mean_std_error:.4g}"
-            notes.append(f"a budget with delta => 0 would do with a mean standard error of {pure:.4g} {here}")
     if not notes:
         return ranked
     announced = replace(chosen, plan=replace(chosen.plan, notes=(*chosen.plan.notes, *notes)))
@@ -134,18 +136,24 @@ def plan_question(
     types: Sequence[EntryType],
     delta: Decimal,
     values: Values = COUNT,
+    noise: str | None = None,
+    whole: bool = False,
 ) -> Plan:
-    """The plan of one answer about the window (start, end], ungrouped; a start of None reaches back to the beginning."""
+    """The plan of one answer about the window (start, end], ungrouped; a start of None reaches back to the beginning.
+
+    `noise` and `whole` as in a request.
+    """
     if start is not None and start >= end:
         raise BadArgument("the window is empty", hint="It must end after it starts.")
     if measure is Measure.STATE and start is not None:
         raise BadArgument("state has no lower bound", hint="Leave the start of the window out, or ask for net.")
-    request = Request(start_tick=end, epsilon=epsilon)
+    request = Request(start_tick=end, epsilon=epsilon, noise=noise)
     shape = Shape(
         "once", measure, RegularGrid(end - 1 if start is None else start, 1 if start is None else end - start), 1, start=start, end=end
     )
-    ranked = _ranked(_calibrated(replace(shape, values=values), request, types, delta, grouped=False), request)
-    return next(candidate.plan for candidate in ranked if candidate.chosen)
+    units = [priced_at(noise, delta)] + ([Decimal(0)] if whole and noise is None else [])
+    plans = [one for at in units for one in _calibrated(replace(shape, values=values), request, types, at, grouped=False)]
+    return next(candidate.plan for candidate in _ranked(plans, request) if candidate.chosen)
 
 
 def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delta: Decimal, *, grouped: bool) -> list[Plan]:
@@ -162,6 +170,7 @@ def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delt
         calibrate(blank_plan(shape, mechanism, grouped=grouped, pure=delta == 0), kind, request, types, delta)
         for mechanism, kinds in (levelled(shape, types, pure=delta == 0) if shape.levels else options(shape, types, pure=delta == 0))
         for kind in kinds
+        if request.noise != "gaussian" or kind is DiscreteGaussian
     )
     return [_continuing(found) if shape.renews else found for found in plans if found is not None]
 
@@ -215,7 +224,7 @@ def _joint(blank: Plan, types: Sequence[EntryType]) -> tuple[JointBound, ...] | 
 
 def _with_noise(blank: Plan, noise: Noise, types: Sequence[EntryType], joint: tuple[JointBound, ...] | None) -> Plan:
     charges = tuple(
-        Charge(pattern, scaled(noise, factor), blank.measure, blank.grouped, None, joint, blank.values)
+        Charge(pattern, scaled(noise, factor), blank.measure, blank.grouped, None, joint, blank.values, blank.pure)
         for pattern, factor in zip(blank.mechanism.patterns(), blank.pattern_factors, strict=True)
     )
     return replace(blank, noise=noise, charges=charges, lifetime=worst_case_loss(charges, types, blank.pure))

@@ -29,6 +29,8 @@ class Request:
     no further than that to either side; `epsilon` then is the most it may cost. `band` is pointwise (the default) or simultaneous.
     `levels` are the lengths of a hierarchy's blocks, `ranges` those of the ranges that matter most.
     `at_horizon` says whether a running total ends there or renews itself; by default one with a stated horizon ends.
+    `noise` laplace takes Laplace noise at its price in epsilon, gaussian only Gaussian noise; without it what errs least at a price in rho
+    is taken. `whole` says that this asks for all of a budget that nothing was charged to: then whatever errs least.
     """
 
     start_tick: int
@@ -43,6 +45,8 @@ class Request:
     levels: tuple[Span, ...] = ()
     ranges: tuple[Span, ...] = ()
     at_horizon: str | None = None
+    noise: str | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,8 @@ def _shape(shared: Shared, statistic: Statistic) -> Shape:
 
 def _mechanisms(shared: Shared, assembled: Sequence[DisjointSums]) -> Iterator[tuple[DisjointSums | SharedWindows, type[Noise]]]:
     longest = max(assembled, key=lambda one: one.steps)
-    yield longest, DiscreteLaplace
+    if shared.request.noise != "gaussian":
+        yield longest, DiscreteLaplace
     if shared.delta == 0:
         return
     yield longest, DiscreteGaussian

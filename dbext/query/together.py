@@ -1,5 +1,7 @@
 """Declaration -> publication: the streams of noise behind one or several figures, and how the budget is split over them.
 
+All streams of a publication are priced in one unit (`choose` compares the units).
+
 Each stream is planned by itself, with the whole budget. The split then makes the sum of all squared errors least, each in units of the
 largest value that one entry can add: with errors v_i at the whole budget, shares are proportional to v_i^(1/2) where variance falls with
 rho, and to v_i^(1/3) where it falls with epsilon squared. At last all noise together is made as small as the accountant allows.
@@ -20,14 +22,14 @@ from dbext.privacy.calibrate import factor_for, stretched
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.privacy.measure import Measure, Values
-from dbext.privacy.noise import DiscreteGaussian, scaled
+from dbext.privacy.noise import DiscreteGaussian, Noise, scaled
 from dbext.query.bounds import Bounds
 from dbext.query.calendar import Tick
 from dbext.query.declaration import Declaration, TimeRange
 from dbext.query.labels import labels_of
 from dbext.query.levels import with_period
 from dbext.query.plan import Plan
-from dbext.query.planner import Candidate, candidates
+from dbext.query.planner import Candidate, candidates, priced_at
 from dbext.query.publication import Publication, Reading, Stream
 from dbext.query.refusal import refused
 from dbext.query.shape import Request, shape_of
@@ -46,10 +48,15 @@ class Option:
 
 @dataclass(frozen=True)
 class Planned:
-    """A publication, and what its streams were chosen from."""
+    """A publication, and what its streams were chosen from.
+
+    `error` compares publications of the same figures: the mean standard error of one stream; of several, at their shares, the root of the
+    sum of squared errors, each in units of the largest value.
+    """
 
     publication: Publication
     options: tuple[Option, ...]
+    error: float
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ class Choice:
         return replace(next(one.plan for one in self.made if one.chosen), notes=self.notes)
 
 
-def plan_publication(
+def publication_at(
     declaration: Declaration,
     request: Request,
     tick: Tick,
@@ -77,8 +84,8 @@ def plan_publication(
     delta: Decimal,
     bounds: Mapping[int, Bounds] | None = None,
 ) -> Planned:
-    """The best publication of a resolved declaration; `bounds` by position of column. Reads no data and spends nothing."""
-    request = with_period(request, declaration)
+    """The best publication in the unit that the request's `noise` says; `bounds` by position of column. Reads no data, spends nothing."""
+    request, priced = with_period(request, declaration), priced_at(request.noise, delta)
     shape = shape_of(_windowed(declaration, declaration.figures[0].range), request, tick)
     measure = shape.measure
     _require_states(declaration, measure)
@@ -98,11 +105,12 @@ def plan_publication(
         chosen = next(one.plan for one in options if one.chosen)
         stream = Stream(statistic.predicate, statistic.term, chosen)
         publication = Publication((stream,), (Reading(0),), formulas, chosen.epsilon, chosen.lifetime, chosen.notes)
-        return Planned(publication, _options(statistic.name, 1.0, options, statistic))
+        shown = _options(statistic.name, 1.0, options, statistic)
+        return Planned(publication, shown, next(one.candidate.mean_std_error for one in shown if one.candidate.chosen))
     _require_epsilon(request)
-    shared = Shared(declaration, request, tick, types, delta)
+    shared = Shared(declaration, request, tick, types, priced)
     choices = [choice for group in _groups(statistics) for choice in _choices(group, statistics, made, shared)]
-    return _together([replace(choice, notes=shape.notes) for choice in choices], formulas, request, types, delta)
+    return _together([replace(choice, notes=shape.notes) for choice in choices], formulas, request, types, priced)
 
 
 def _windowed(declaration: Declaration, window: TimeRange | None) -> Declaration:
@@ -156,10 +164,12 @@ def _choices(group: Sequence[int], statistics: Sequence[Statistic], made: object
 
 def _relative(one: Candidate, error: float, statistic: Statistic) -> float:
     """The squared error in units of the largest value, of the continuous law: that of whole numbers vanishes where noise is tiny."""
-    noise = one.noise
-    continuous = noise.sigma_squared if isinstance(noise, DiscreteGaussian) else 2 * noise.scale**2
-    draws = error**2 / noise.variance if noise.variance else 1.0
-    return draws * float(continuous) / statistic.values.magnitude**2
+    draws = error**2 / one.noise.variance if one.noise.variance else 1.0
+    return draws * _continuous(one.noise) / statistic.values.magnitude**2
+
+
+def _continuous(noise: Noise) -> float:
+    return float(noise.sigma_squared if isinstance(noise, DiscreteGaussian) else 2 * noise.scale**2)
 
 
 def _split_variance(choices: Sequence[Choice], *, pure: bool) -> float:
@@ -200,7 +210,8 @@ def _together(choices: list[Choice], formulas: tuple, request: Request, types: S
         for choice, plan, share in zip(choices, plans, shares, strict=True)
         for option in _options(_name(choice), share, _rescaled(choice, plan), choice.statistic)
     )
-    return Planned(publication, options)
+    wider = [_continuous(plan.noise) / _continuous(choice.plan.noise) for choice, plan in zip(choices, plans, strict=True)]
+    return Planned(publication, options, math.sqrt(sum(one.variance * by for one, by in zip(choices, wider, strict=True))))
 
 
 def _at_share(plan: Plan, share: Fraction) -> Plan:

@@ -15,7 +15,6 @@ from dbext.database.ledger import Budget
 from dbext.database.session import Session
 from dbext.errors import AllowanceExceeded, BadArgument, NotPermitted, UnknownObject
 from dbext.privacy.charge import Charge
-from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.service.budget import table_loss
 from dbext.service.numbers import epsilon_from, plain, rounded_down, rounded_up
 
@@ -53,18 +52,14 @@ def require_allowed(session: Session, budget: Budget, table: TrackedTable, charg
     if allowed is None:
         return
     before = allowances.charges_of(session, table.table_id, role_name)
-    if table_loss(session, table.table_id, [*before, *charges], pure=budget.pure) > _capacity(allowed, budget):
+    if not table_loss(session, table.table_id, [*before, *charges], pure=budget.pure).fits(Fraction(allowed), budget.delta):
         spent = _epsilon(session, table.table_id, before, budget)
         left = rounded_down(Decimal(allowed) - spent)
         raise AllowanceExceeded(role_name, table.shown_name, spent=rounded_up(spent), asked=asked, left=left)
 
 
-def _capacity(epsilon: str, budget: Budget) -> int:
-    return 0 if Fraction(epsilon) == 0 else budget_picos(Fraction(epsilon), budget.delta)
-
-
 def _epsilon(session: Session, table_id: int, charges: Sequence[Charge], budget: Budget) -> Decimal:
-    return epsilon_of(table_loss(session, table_id, charges, pure=budget.pure), budget.delta)
+    return table_loss(session, table_id, charges, pure=budget.pure).epsilon(budget.delta)
 
 
 def allowance_status(session: Session) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from dbext.privacy.noise import noise_from_json
 from dbext.query.predicate import Predicate, columns_of
 from dbext.query.predicate_json import key, to_json
 from dbext.service.numbers import epsilon_from, plain, require_noise_fits
+from dbext.service.wish import Wish
 
 EXAMPLE = "dp_window_count('cases', '2015-09-01', '2015-09-15', epsilon => 0.1)"
 BEGINNING = "-infinity"
@@ -32,6 +33,12 @@ class Asked:
     predicate: Predicate | None
     epsilon: str
     values: Values = COUNT
+    noise: str | None = None
+
+    @property
+    def wish(self) -> Wish:
+        """Which noise is asked for, at which epsilon."""
+        return Wish(self.noise, self.epsilon)
 
 
 def window_stats(
@@ -44,6 +51,7 @@ def window_stats(
     measure: str | None = "net",
     epsilon: str | None = None,
     column_name: str | None = None,
+    noise: str | None = None,
 ) -> dict[str, Any]:
     """Return an answer with its error and its window; runs in the caller's session.
 
@@ -59,8 +67,9 @@ def window_stats(
         compiled, term = summed(session, table, compiled, column_name)
     start, end = _window(session, table, window_start, window_end, _measure(measure))
     what = (_measure(measure).value, key(compiled), "" if term is None else json.dumps(term.to_json()))
-    asked = Asked(table, Question(table.table_id, start, end, *what), compiled, asked_epsilon, COUNT if term is None else term.values)
-    found = questions.remembered(session, asked.question, asked_epsilon)
+    values = COUNT if term is None else term.values
+    asked = Asked(table, Question(table.table_id, start, end, *what), compiled, asked_epsilon, values, noise)
+    found = questions.remembered(session, asked.question, asked_epsilon, noise)
     answer = found or _ask(session, asked, who.name)
     grid = 1.0 if term is None else float(term.bounds.grid)
     return _stats(session, asked.question, answer, grid, remembered=found is not None)
@@ -137,6 +146,7 @@ def _ask(session: Session, asked: Asked, asked_by: str) -> Answer:
     from dbext.query.planner import plan_question
 
     budget = ledger.read_budget(session, budget_id)
+    noise, whole = asked.wish.settled(session, budget)
     plan = plan_question(
         asked.question.start,
         asked.question.end,
@@ -145,6 +155,8 @@ def _ask(session: Session, asked: Asked, asked_by: str) -> Answer:
         types=catalog.accounted_types(session, asked.table),
         delta=budget.delta,
         values=asked.values,
+        noise=noise,
+        whole=whole,
     )
     require_noise_fits(plan.noise)
     request = {
@@ -152,6 +164,9 @@ def _ask(session: Session, asked: Asked, asked_by: str) -> Answer:
         "predicate": None if asked.predicate is None else to_json(asked.predicate),
         "epsilon": asked.epsilon,
         "noise": plan.noise.to_json(),
+        "pure": plan.pure,
+        "wish": asked.wish.to_json(),
+        "settled": [noise, whole],
         "delta": str(budget.delta),
         "asked_by": asked_by,
     }

@@ -46,10 +46,10 @@ def _without_limit(session: Session, table: TrackedTable, type_name: str) -> Fin
     """Say whether anything bounds the loss of entries that may change for ever."""
     check, name = "bounded contribution", table.shown_name
     try:
-        table_loss(session, table.table_id, ledger.committed_charges(session, table.table_id), pure=True)
+        table_loss(session, table.table_id, ledger.committed_charges(session, table.table_id), pure=False)
     except UnboundedLoss as refusal:
         return Finding(CLAIM, check, name, FAILED, refusal.message)
-    except NotSupported:  # Gaussian noise in a pure budget: it is the limits alone that are asked for
+    except NotSupported:  # Gaussian noise that is charged in epsilon: it is the limits alone that are asked for
         pass
     said = f"entries of type {type_name} have no limit: only what ends is bounded for them, by all of it"
     return Finding(CLAIM, check, name, WARNING, said)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from dbext.database import audit, catalog, ledger
 from dbext.database.ledger import Budget
 from dbext.database.session import Session
-from dbext.errors import UnboundedLoss
+from dbext.errors import NotSupported, UnboundedLoss
 from dbext.mechanisms.explicit_lives import Noised, largest_loss
 from dbext.mechanisms.protocol import Node
 from dbext.privacy.charge import Charge
-from dbext.privacy.conversion import budget_picos, epsilon_of
+from dbext.privacy.loss import Loss
 from dbext.privacy.measure import Measure, Values
 from dbext.privacy.noise import noise_from_json
 from dbext.privacy.pattern import Single
@@ -26,7 +26,7 @@ from dbext.query.statistic import values_of
 from dbext.service import epochs
 from dbext.service.audit_finding import FAILED, LEDGER, PASSED, WARNING, Finding, judged
 from dbext.service.audit_transcript import Audited
-from dbext.service.budget import capacity, lost_loss, table_loss
+from dbext.service.budget import holds, lost_loss, table_loss
 from dbext.service.key_delta import committed_key_delta
 from dbext.service.numbers import plain, rounded_up
 
@@ -64,7 +64,12 @@ def _as_planned(session: Session, one: Audited, reserved: Sequence[Sequence[Char
         return False
     types = catalog.accounted_types(session, one.table)
     renewed = ((charges, plan.charges_of_epoch(number, types)) for number, charges in enumerate(reserved[1:], 2))
-    return all([(c.pattern, c.noise) for c in charges] == [(c.pattern, c.noise) for c in planned] for charges, planned in renewed)
+    return all([_priced(c) for c in charges] == [_priced(c) for c in planned] for charges, planned in renewed)
+
+
+def _priced(charge: Charge) -> tuple[object, ...]:
+    """Return what a charge is for and in which unit it adds; bounds and constraints may be of another day."""
+    return charge.pattern, charge.noise, charge.pure
 
 
 def _uncovered(plan: Plan, last: int, charges: Sequence[Charge]) -> list[str]:
@@ -93,9 +98,10 @@ def question_findings(session: Session) -> Finding:
     asked = audit.questions(session)
     for row in asked:
         noise = noise_from_json(json.loads(row["noise"]))
-        charge = Charge(Single(row["first_tick"], row["last_tick"]), noise, Measure(row["measure"]), values=_values(row["term"]))
+        window, values = Single(row["first_tick"], row["last_tick"]), _values(row["term"])
+        charge = Charge(window, noise, Measure(row["measure"]), values=values, pure=row["pure"])
         if row["charges"] != [[charge]]:
-            wrong.append(f"question {row['question_id']} is not charged once, for its window and noise")
+            wrong.append(f"question {row['question_id']} is not charged once, for its window and noise and in its unit")
     lost = audit.lost_questions(session)
     wrong += [f"the answers of {lost} charged questions are gone"] if lost else []
     return judged(LEDGER, "answers traced to charges", "questions", wrong, f"{len(asked):,} answers, each charged once", float(len(asked)))
@@ -107,22 +113,22 @@ def budget_findings(session: Session, audited: Sequence[Audited]) -> Iterator[Fi
         budget = ledger.read_budget(session, row["budget_id"])
         tables = ledger.tables_of(session, budget.budget_id)
         try:
-            committed = sum(table_loss(session, one, ledger.committed_charges(session, one), pure=budget.pure) for one in tables)
-            lost = sum(lost_loss(session, one, pure=budget.pure) for one in tables)
+            committed = [table_loss(session, one, ledger.committed_charges(session, one), pure=budget.pure) for one in tables]
+            lost = sum((lost_loss(session, one, pure=budget.pure) for one in tables), Loss())
             spent = {one: table_loss(session, one, ledger.spent_charges(session, one), pure=budget.pure) for one in tables}
-        except UnboundedLoss as refusal:
+        except (UnboundedLoss, NotSupported) as refusal:  # not supported: Gaussian noise that is charged in epsilon
             yield Finding(LEDGER, "budget holds", budget.name, FAILED, refusal.message)
             continue
-        yield _holds(budget, committed + lost)
+        yield _holds(budget, sum(committed, lost))
         yield _keys_hold(session, budget)
-        yield _history(session, budget, sum(spent.values()) + lost)
+        yield _history(session, budget, sum(spent.values(), lost))
         for table_id in tables:
             yield _against_lives(session, budget, table_id, spent[table_id], audited)
 
 
-def _holds(budget: Budget, committed: int) -> Finding:
-    loss, promised = epsilon_of(committed, budget.delta), float(budget.epsilon)
-    verdict = PASSED if committed <= capacity(budget) else FAILED
+def _holds(budget: Budget, committed: Loss) -> Finding:
+    loss, promised = committed.epsilon(budget.delta), float(budget.epsilon)
+    verdict = PASSED if holds(budget, committed) else FAILED
     detail = f"spent and reserved {rounded_up(loss)} of {promised:g} at delta {float(budget.delta):g}"
     return Finding(LEDGER, "budget holds", budget.name, verdict, detail, float(loss), promised)
 
@@ -134,34 +140,38 @@ def _keys_hold(session: Session, budget: Budget) -> Finding:
     return Finding(LEDGER, "key delta holds", budget.name, verdict, detail, float(needed), float(budget.key_delta))
 
 
-def _history(session: Session, budget: Budget, spent: int) -> Finding:
+def _history(session: Session, budget: Budget, spent: Loss) -> Finding:
     """Compare the budget with what the ledger says was set last; warn of promises that were loosened after they had been used up."""
     rows = audit.budget_history(session, budget.budget_id)
     figures = [(Fraction(row["epsilon"]), Fraction(row["delta"]) - Fraction(row["key_delta"])) for row in rows]
     if not figures or figures[-1] != (budget.epsilon, budget.delta):
         return Finding(LEDGER, "budget reset", budget.name, FAILED, "its epsilon and delta are not those that were set last")
-    broken = [one for one in figures if (one[1] == 0) == budget.pure and spent > budget_picos(*one)]
+    broken = [one for one in figures if (one[1] == 0) == budget.pure and not spent.fits(*one)]
     if broken:
         epsilon, delta = broken[-1]
         detail = f"it was raised: an earlier promise of epsilon {float(epsilon):g} at delta {float(delta):g} is passed by what is spent now"
-        return Finding(LEDGER, "budget reset", budget.name, WARNING, detail, float(epsilon_of(spent, budget.delta)), float(epsilon))
+        return Finding(LEDGER, "budget reset", budget.name, WARNING, detail, float(spent.epsilon(budget.delta)), float(epsilon))
     return Finding(LEDGER, "budget reset", budget.name, PASSED, "as it was set last; nothing promised before was passed")
 
 
-def _against_lives(session: Session, budget: Budget, table_id: int, spent: int, audited: Sequence[Audited]) -> Finding:
-    """Compare the ledger's figure with the worst life found against the noise that was really drawn."""
+def _against_lives(session: Session, budget: Budget, table_id: int, spent: Loss, audited: Sequence[Audited]) -> Finding:
+    """Compare the ledger's figures, unit by unit, with the worst lives found against the noise that was really drawn."""
     table = catalog.tracked_table(session, table_id)
     drawn = [one for one in audited if one.release.table_id == table_id and one.drawn]
     questions = [row for row in audit.questions(session) if row["table_id"] == table_id]
-    ticks = _ticks(table.first_tick, drawn, questions)
-    noised = [_of_stream(stream.plan, one.release.next_period - 1, ticks) for one in drawn for stream in one.streams]
-    noised += _of_questions(questions, ticks)
-    types = catalog.accounted_types(session, table)
-    worst = max((largest_loss(noised, ticks, one.constraint, pure=budget.pure) for one in types), default=0.0) if noised else 0.0
-    verdict = FAILED if worst * PICOS > spent * (1 + _ROUNDING) + 1 else PASSED
-    unit = "epsilon" if budget.pure else "rho"
-    detail = f"the worst life found loses {worst:.6g} of {unit}, the ledger says {spent / PICOS:.6g}"
-    return Finding(LEDGER, "ledger against lives", table.shown_name, verdict, detail, worst, spent / PICOS)
+    ticks, limits = _ticks(table.first_tick, drawn, questions), [one.constraint for one in catalog.accounted_types(session, table)]
+    wrong, said, worst, most = [], [], 0.0, 0.0
+    for (unit, pure), figure in zip((("epsilon", True), ("rho", False)), spent.most, strict=True):
+        asked = [row for row in questions if (budget.pure or row["pure"]) is pure]
+        streams = [(stream, one) for one in drawn for stream in one.streams if (budget.pure or stream.plan.pure) is pure]
+        noised = [_of_stream(stream.plan, one.release.next_period - 1, ticks) for stream, one in streams] + _of_questions(asked, ticks)
+        found = max((largest_loss(noised, ticks, one, pure=pure) for one in limits), default=0.0) if noised else 0.0
+        wrong += [unit] if found * PICOS > figure * (1 + _ROUNDING) + 1 else []
+        if noised or pure is budget.pure:
+            worst, most = found, figure / PICOS
+            said.append(f"{worst:.6g} of {unit}, the ledger says {most:.6g}")
+    detail = f"the worst life found loses {' and '.join(said)}"
+    return Finding(LEDGER, "ledger against lives", table.shown_name, FAILED if wrong else PASSED, detail, worst, most)
 
 
 def _ticks(first: int, drawn: Sequence[Audited], questions: Sequence[dict]) -> list[int]:

@@ -11,10 +11,10 @@ from dbext.database import catalog, constraints, ledger, rights
 from dbext.database.ledger import Budget
 from dbext.database.session import Session
 from dbext.errors import BadArgument, BudgetExceeded, ConstraintTooLoose, NotSupported
-from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import EntryType
-from dbext.privacy.conversion import budget_picos, epsilon_of
+from dbext.privacy.conversion import budget_picos
+from dbext.privacy.loss import Loss, loss_of
 from dbext.service.key_delta import require_key_delta
 from dbext.service.numbers import delta_from, epsilon_from, plain, rounded_down, rounded_up
 
@@ -23,21 +23,21 @@ MAX_NAME_BYTES = 200
 LARGE_DELTA = Decimal("0.001")
 
 
-def table_loss(session: Session, table_id: int, charges: Sequence[Charge], *, pure: bool) -> int:
-    """Return the picos that the worst entry of a table loses to charges: exact, the maximum over its entry types."""
+def table_loss(session: Session, table_id: int, charges: Sequence[Charge], *, pure: bool) -> Loss:
+    """Return what entries of a table lose to charges: exact in each unit, for each of its types. `pure`: the budget's delta is 0."""
     if not charges:
-        return 0
+        return Loss()
     types = catalog.accounted_types(session, catalog.tracked_table(session, table_id))
-    return max(worst_case_loss(charges, types, pure).values(), default=0)
+    return loss_of(charges, types, pure=pure)
 
 
-def lost_loss(session: Session, table_id: int, *, pure: bool) -> int:
-    """Return the picos of all lost histories of a table: entries lived a life of their own in each, so that worst cases add up."""
-    return sum(table_loss(session, table_id, charges, pure=pure) for charges in ledger.lost_charges(session, table_id))
+def lost_loss(session: Session, table_id: int, *, pure: bool) -> Loss:
+    """Return the loss of all lost histories of a table: entries lived a life of their own in each, so that worst cases add up."""
+    return sum((table_loss(session, table_id, charges, pure=pure) for charges in ledger.lost_charges(session, table_id)), Loss())
 
 
-def table_losses(session: Session, budget: Budget, extra: dict[int, Sequence[Charge]] | None = None) -> dict[int, int]:
-    """Return the picos charged or reserved, by table of a budget. `extra` holds further charges by table."""
+def table_losses(session: Session, budget: Budget, extra: dict[int, Sequence[Charge]] | None = None) -> dict[int, Loss]:
+    """Return what is charged or reserved, by table of a budget. `extra` holds further charges by table."""
     return {
         table_id: table_loss(
             session, table_id, [*ledger.committed_charges(session, table_id), *(extra or {}).get(table_id, ())], pure=budget.pure
@@ -47,43 +47,48 @@ def table_losses(session: Session, budget: Budget, extra: dict[int, Sequence[Cha
     }
 
 
-def committed_loss(session: Session, budget: Budget) -> int:
-    """Return the picos charged or reserved in a budget: the sum over its tables."""
-    return sum(table_losses(session, budget).values())
+def committed_loss(session: Session, budget: Budget) -> Loss:
+    """Return what is charged or reserved in a budget: the sum over its tables."""
+    return sum(table_losses(session, budget).values(), Loss())
+
+
+def holds(budget: Budget, loss: Loss) -> bool:
+    """Whether a budget allows a loss."""
+    return loss.fits(budget.epsilon, budget.delta)
 
 
 def capacity(budget: Budget) -> int:
-    """Return the picos that a budget holds."""
+    """Return the picos that a budget holds in one unit alone: that of epsilon when delta = 0, else that of rho."""
     return budget_picos(budget.epsilon, budget.delta)
 
 
 def require_fits(session: Session, budget: Budget, table_id: int, charges: Sequence[Charge], asked: str) -> Decimal:
     """Return the epsilon left after charging a locked budget; BudgetExceeded, with nothing changed, if it does not fit."""
     losses = table_losses(session, budget, {table_id: charges})
-    total = sum(losses.values())
-    if total > capacity(budget):
-        spent = epsilon_of(committed_loss(session, budget), budget.delta)
+    total = sum(losses.values(), Loss())
+    if not holds(budget, total):
+        spent = committed_loss(session, budget).epsilon(budget.delta)
         left = rounded_down(as_decimal(budget.epsilon) - spent)
         raise BudgetExceeded(budget.name, spent=rounded_up(spent), asked=asked, left=left)
-    for one, picos in losses.items():
-        ledger.set_loss_bound(session, one, _terms(session, one, budget), picos)
-    return as_decimal(budget.epsilon) - epsilon_of(total, budget.delta)
+    for one, loss in losses.items():
+        ledger.set_loss_bound(session, one, _terms(session, one, budget), loss.most)
+    return as_decimal(budget.epsilon) - total.epsilon(budget.delta)
 
 
 def fits_at_once(session: Session, budget: Budget, table_id: int, charges: Sequence[Charge]) -> bool:
     """Whether charges fit a locked budget even if they add up with all before them; if so the bound is moved on with them.
 
-    The figure of a union is never above the sum of the figures of its parts, so that a certified bound plus the price of the new charges
-    is a bound again. False says nothing: then the exact figure decides.
+    The figure of a union is never above the sum of the figures of its parts, in either unit, so that a certified bound plus the price of
+    the new charges is a bound again. False says nothing: then the exact figure decides.
     """
     priced = {one: _terms(session, one, budget) for one in ledger.tables_of(session, budget.budget_id)}
     bounds = {one: ledger.loss_bound(session, one, priced[one]) for one in priced}
     if None in bounds.values():
         return False
     own = table_loss(session, table_id, charges, pure=budget.pure)
-    if sum(bounds.values()) + own > capacity(budget):
+    if not holds(budget, sum((Loss((bound,)) for bound in bounds.values()), own)):
         return False
-    ledger.set_loss_bound(session, table_id, priced[table_id], bounds[table_id] + own)
+    ledger.set_loss_bound(session, table_id, priced[table_id], (Loss((bounds[table_id],)) + own).most)
     return True
 
 
@@ -110,8 +115,8 @@ def check_budget(session: Session, budget_id: int) -> None:
     """Refuse what this transaction did to constraints if the whole ledger no longer fits the budget. Takes the budget's lock."""
     budget = ledger.lock_budget(session, budget_id)
     total = committed_loss(session, budget)
-    if total > capacity(budget):
-        needed = rounded_up(epsilon_of(total, budget.delta))
+    if not holds(budget, total):
+        needed = rounded_up(total.epsilon(budget.delta))
         raise ConstraintTooLoose(budget.name, needed=needed, epsilon=plain(as_decimal(budget.epsilon)))
     require_key_delta(session, budget)
 
@@ -206,7 +211,7 @@ def _require_may_leave(session: Session, table: catalog.TrackedTable, budget: Bu
 def _require_covers(session: Session, budget: Budget) -> None:
     """Refuse figures that are below what was spent or reserved, or that cannot price it."""
     total = committed_loss(session, budget)
-    if total > capacity(budget):
-        spent = rounded_up(epsilon_of(total, budget.delta))
+    if not holds(budget, total):
+        spent = rounded_up(total.epsilon(budget.delta))
         raise BadArgument(f'epsilon is smaller than what is already spent or reserved in budget "{budget.name}": {spent} at this delta')
     require_key_delta(session, budget)

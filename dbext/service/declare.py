@@ -16,8 +16,9 @@ from dbext.errors import AlreadyExists, BadArgument, NotPermitted, NotSupported,
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.key_checks import KeyChecks
 from dbext.privacy.pico import picos_up, to_decimal
+from dbext.query.choose import plan_publication
 from dbext.query.publication import Publication
-from dbext.query.together import Planned, plan_publication
+from dbext.query.together import Planned
 from dbext.service.budget import terms
 from dbext.service.draft import Draft, draft
 from dbext.service.explain import explained_rows, key_notes
@@ -58,6 +59,7 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
     left = None
     while left is None:
         budget = ledger.read_budget(session, ledger.budget_id_of(session, table.table_id, table.shown_name))
+        settled = drafted.wish.settled(session, budget)
         made, types = _planned(session, drafted, budget)
         chosen = made.publication
         groups = group_columns(session, table, drafted.group_columns, chosen.labels, drafted.declaration.bins)
@@ -65,7 +67,8 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
         checks = _checks(drafted, chosen, groups, types, budget)
         asked = plain(to_decimal(picos_up(chosen.epsilon)))
         left = reserve(
-            session, table, release_id, chosen.charges, epsilon=asked, known_terms=terms(types, budget), declared_by=who.name, checks=checks
+            session, table, release_id, chosen.charges, epsilon=asked, known_terms=terms(types, budget), declared_by=who.name,
+            checks=checks, wish=drafted.wish, settled=settled,
         )  # fmt: skip
     explained = explained_rows(made, types, budget, checks)
     _record(session, (release_id, name, who.name), drafted, chosen, (groups, keys, checks), explained)
@@ -81,7 +84,9 @@ def _checks(
 def _planned(session: Session, drafted: Draft, budget: Budget) -> tuple[Planned, tuple[EntryType, ...]]:
     """Return the publication and the types, under their loosest constraints, that it was priced for; too wide a noise is refused."""
     types = catalog.accounted_types(session, catalog.tracked_table(session, drafted.table.table_id))
-    made = plan_publication(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta, drafted.bounds)
+    made = plan_publication(
+        drafted.declaration, drafted.request_for(session, budget), drafted.table.tick, types, budget.delta, drafted.bounds
+    )
     for stream in made.publication.streams:
         if stream.plan.whole_numbers:
             require_noise_fits(stream.plan.noise)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from dbext.database import bounds, catalog, moments, rights
 from dbext.database.catalog import TrackedTable
+from dbext.database.ledger import Budget
 from dbext.database.session import Session
 from dbext.errors import BadArgument, NotSupported
 from dbext.query.bounds import Bounds
@@ -21,6 +22,7 @@ from dbext.query.planner import Request
 from dbext.query.predicate import columns_of
 from dbext.service.literals import check_literals
 from dbext.service.numbers import delta_from, epsilon_from
+from dbext.service.wish import Wish
 
 EXAMPLE = "dp_create_release(..., epsilon => 0.5)"
 
@@ -40,6 +42,17 @@ class Draft:
     def key_delta(self) -> Fraction | None:
         """The delta that taking keys from the data may cost; None: they are public."""
         return self.groups.delta if isinstance(self.groups, DataKeys) else None
+
+    @property
+    def wish(self) -> Wish:
+        """Which noise is asked for, at which epsilon."""
+        epsilon = None if self.request.max_error is not None else self.request.epsilon
+        return Wish(self.request.noise, None if epsilon is None else str(epsilon))
+
+    def request_for(self, session: Session, budget: Budget) -> Request:
+        """Return the wishes as they stand to a budget now."""
+        noise, whole = self.wish.settled(session, budget)
+        return replace(self.request, noise=noise, whole=whole)
 
     @property
     def positions(self) -> frozenset[int]:
@@ -68,15 +81,10 @@ def draft(
     ranges: list[dict[str, int] | None] | None = None,
     at_horizon: str | None = None,
     key_delta: str | None = None,
+    noise: str | None = None,
 ) -> Draft:
     """Compile a declaration and bind it; refuses whatever the caller may not read."""
-    if declaration is None:
-        raise BadArgument("the declaration is missing")
-    parsed = compile_declaration(declaration)
-    table = catalog.tracked_by_name(session, parsed.table.schema, parsed.table.name)
-    rights.require_captured(table)
-    columns = catalog.columns(session, table.table_id)
-    bound = _checked(session, table, resolve(parsed, columns))
+    table, columns, bound = _bound(session, declaration)
     request = Request(
         start_tick=_start(session, table, start),
         every=None if every is None else _span("every", every),
@@ -90,9 +98,21 @@ def draft(
         levels=_spans("levels", levels),
         ranges=_spans("ranges", ranges),
         at_horizon=at_horizon,
+        noise=noise,
     )
     keys = _key_source(bound, groups, key_delta)
     return Draft(table, tuple(columns), bound, keys, request, bounds.of_table(session, table.table_id))
+
+
+def _bound(session: Session, declaration: str | None) -> tuple[TrackedTable, list[Column], Declaration]:
+    """Return the table, its columns, and the declaration that names them."""
+    if declaration is None:
+        raise BadArgument("the declaration is missing")
+    parsed = compile_declaration(declaration)
+    table = catalog.tracked_by_name(session, parsed.table.schema, parsed.table.name)
+    rights.require_captured(table)
+    columns = catalog.columns(session, table.table_id)
+    return table, columns, _checked(session, table, resolve(parsed, columns))
 
 
 def _checked(session: Session, table: TrackedTable, resolved: Declaration) -> Declaration:

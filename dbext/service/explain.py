@@ -13,9 +13,10 @@ from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import epsilon_of
 from dbext.privacy.key_checks import KeyChecks
 from dbext.privacy.noise import DiscreteLaplace
+from dbext.query.choose import plan_publication
 from dbext.query.plan import Plan
 from dbext.query.planner import Candidate
-from dbext.query.together import Option, Planned, plan_publication
+from dbext.query.together import Option, Planned
 from dbext.service.draft import draft
 from dbext.service.grouping import group_columns
 from dbext.service.local_declare import Model, plan_local
@@ -32,7 +33,9 @@ def plan_release(session: Session, *, declaration: str | None, **wishes: Any) ->
         return plan_local(session, drafted, model)
     budget = ledger.read_budget(session, ledger.budget_id_of(session, drafted.table.table_id, drafted.table.shown_name))
     types = catalog.accounted_types(session, drafted.table)
-    made = plan_publication(drafted.declaration, drafted.request, drafted.table.tick, types, budget.delta, drafted.bounds)
+    made = plan_publication(
+        drafted.declaration, drafted.request_for(session, budget), drafted.table.tick, types, budget.delta, drafted.bounds
+    )
     checks = None
     if drafted.key_delta is not None:
         groups = group_columns(session, drafted.table, drafted.group_columns, made.publication.labels)
@@ -80,7 +83,7 @@ def candidate_rows(made: Planned, types: Sequence[EntryType], delta: Fraction) -
             "noise": _noise(one),
             "mean_std_error": one.mean_std_error,
             "worst_std_error": one.worst_std_error,
-            "epsilon_by_type": {names[number]: float(epsilon_of(_at(option, picos), delta)) for number, picos in one.lifetime.items()},
+            "epsilon_by_type": {names[number]: _epsilon(option, picos, delta) for number, picos in one.lifetime.items()},
             "chosen": one.chosen,
             "reason": one.reason,
             "kind": one.plan.kind,
@@ -88,15 +91,17 @@ def candidate_rows(made: Planned, types: Sequence[EntryType], delta: Fraction) -
             "notes": "; ".join(one.plan.notes) or None,
             "stream": option.stream,
             "share": option.share,
+            "adds_in": "epsilon" if one.plan.pure else "rho",
         }
         for option in made.options
         for one in [option.candidate]
     ]
 
 
-def _at(option: Option, picos: int) -> int:
+def _epsilon(option: Option, picos: int, delta: Fraction) -> float:
     """Return what a candidate costs at its stream's share: those that were not chosen were priced with the whole budget."""
-    return picos if option.candidate.chosen else round(picos * option.share)
+    costs = picos if option.candidate.chosen else round(picos * option.share)
+    return float(epsilon_of(costs, Fraction(0) if option.candidate.plan.pure else delta))
 
 
 def _noise(one: Candidate) -> str:

@@ -42,6 +42,8 @@ class Model:
         model = Model(wishes.pop("model", None) or "central", wishes.pop("roster", None), bool(wishes.pop("publish_reports", False)))
         if model.name not in ("central", "local"):
             raise BadArgument("model must be central or local")
+        if model.is_local and wishes.get("noise") is not None:
+            raise BadArgument("noise is for the central model: reports of the local model are randomised answers", hint="Leave it out.")
         if not model.is_local and (model.roster is not None or model.publish_reports):
             raise BadArgument("roster and publish_reports are for the local model", hint="Add model => 'local'.")
         return model

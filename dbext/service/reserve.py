@@ -18,6 +18,7 @@ from dbext.service.allow import require_allowed
 from dbext.service.budget import require_fits, terms
 from dbext.service.key_delta import require_key_delta
 from dbext.service.numbers import rounded_down
+from dbext.service.wish import Settled, Wish, wish_from_json
 
 
 def reserve(
@@ -30,9 +31,12 @@ def reserve(
     known_terms: str,
     declared_by: str,
     checks: KeyChecks | None = None,
+    wish: Wish = Wish(),  # noqa: B008 frozen
+    settled: Settled = (None, False),
 ) -> str | None:
     """Reserve, and return the epsilon that is left; None, with nothing reserved, if the terms are others than those of the plan by now.
 
+    What the `wish` for a kind of noise came to (`settled`) is one of them: it may depend on whether anything is charged.
     A transaction that holds the budget itself (it has just set it) reserves in its own name: a second session would wait for it.
     """
     request = {
@@ -43,6 +47,8 @@ def reserve(
         "known_terms": known_terms,
         "declared_by": declared_by,
         "key_checks": [] if checks is None else [checks.to_json()],
+        "wish": wish.to_json(),
+        "settled": list(settled),
     }
     if ledger.holds_budget_lock(session):
         return reserve_release(session, **request, declared_in=None)["left"]
@@ -60,13 +66,16 @@ def reserve_release(
     declared_by: str,
     declared_in: str | None,
     key_checks: list[Any],
+    wish: list[str | None],
+    settled: list[Any],
 ) -> dict[str, str | None]:
     """Check and append a reservation under the budget's lock. `declared_in`: the other transaction that declares the release."""
     table = catalog.tracked_table(session, table_id)
     budget = ledger.lock_budget_of(session, table_id, table.shown_name)
     if declared_in is not None:
         ledger.settle_reservations(session)
-    if terms(catalog.accounted_types(session, table), budget) != known_terms:
+    same = wish_from_json(wish).settled(session, budget) == tuple(settled)
+    if not same or terms(catalog.accounted_types(session, table), budget) != known_terms:
         return {"left": None}
     asked = [charge_from_json(one) for one in charges]
     require_allowed(session, budget, table, asked, epsilon, declared_by)

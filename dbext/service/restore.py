@@ -15,9 +15,8 @@ from dbext.database.session import Session
 from dbext.database.statements import statements
 from dbext.errors import BadArgument, BudgetExceeded, NotPermitted
 from dbext.privacy.charge import Charge, charge_from_json
-from dbext.privacy.conversion import epsilon_of
 from dbext.privacy.key_checks import KeyChecks, key_checks_from_json
-from dbext.service.budget import as_decimal, capacity, committed_loss, table_loss
+from dbext.service.budget import as_decimal, committed_loss, holds, table_loss
 from dbext.service.key_delta import require_key_delta
 from dbext.service.numbers import rounded_down, rounded_up
 
@@ -72,12 +71,12 @@ def _charge(session: Session, table_id: int, charges: Sequence[Charge], checks: 
     table = catalog.tracked_table(session, table_id)
     budget = ledger.lock_budget_of(session, table_id, table.shown_name)
     committed, again = committed_loss(session, budget), table_loss(session, table_id, charges, pure=budget.pure)
-    if committed + again > capacity(budget):
-        spent = epsilon_of(committed, budget.delta)
+    if not holds(budget, committed + again):
+        spent = committed.epsilon(budget.delta)
         refusal = BudgetExceeded(
             budget.name,
             spent=rounded_up(spent),
-            asked=rounded_up(epsilon_of(again, budget.delta)),
+            asked=rounded_up(again.epsilon(budget.delta)),
             left=rounded_down(as_decimal(budget.epsilon) - spent),
         )
         refusal.hint = "What was lost had left: raise the budget with dp_set_budget, or drop releases, before you accept the loss."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -95,10 +96,10 @@ def _method(plan: Plan, length: int, *, chosen: bool) -> Method:
 def _renoised(file: DeclarationFile, plan: Plan, length: int) -> Method:
     """A running total noised anew each period, calibrated to the same loss: what one would do without a mechanism."""
     windows = Several(tuple(Single(*plan.window(period)) for period in range(1, length + 1)))
-    kind = DiscreteLaplace if file.delta == 0 else DiscreteGaussian
-    target = budget_picos(plan.epsilon, file.delta)
+    kind, delta = (DiscreteLaplace, Fraction(0)) if plan.pure else (DiscreteGaussian, file.delta)
+    target = budget_picos(plan.epsilon, delta)
     noise = noise_for([windows], plan.measure, plan.grouped, file.types, target, plan.pure, kind)
-    epsilon = float(epsilon_of(target, file.delta))
+    epsilon = float(epsilon_of(target, delta))
     return Method(RENOISED, False, epsilon, (noise,) * length, np.eye(length), None)  # noqa: FBT003 not the one chosen
 
 

@@ -307,9 +307,10 @@ COMMENT ON TABLE dbext_private.allowance IS
     'What an entry of a table may lose to all that one role asks and declares. The row of dbext_analyst is for each analyst who has none of his own.';
 
 CREATE TABLE dbext_private.loss_bound (
-    table_id integer PRIMARY KEY REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
-    terms    text NOT NULL,
-    picos    numeric NOT NULL
+    table_id   integer PRIMARY KEY REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
+    terms      text NOT NULL,
+    pure_picos numeric NOT NULL,
+    rho_picos  numeric NOT NULL
 );
 COMMENT ON TABLE dbext_private.loss_bound IS
     'An upper bound on what a table is charged for under the given terms (constraints, kind of budget). Changed under the budget''s lock, with every charge; never dumped: it is worked out anew.';
@@ -325,10 +326,12 @@ CREATE TABLE dbext_private.question (
     epsilon         numeric NOT NULL,
     answer          bigint NOT NULL,
     noise           jsonb NOT NULL,
+    pure            boolean NOT NULL DEFAULT false,
     asked_by        text NOT NULL,
     asked_at        timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 );
 CREATE INDEX question_canonical ON dbext_private.question (table_id, last_tick, measure);
+COMMENT ON COLUMN dbext_private.question.pure IS 'Whether its price adds in epsilon whatever the budget is';
 COMMENT ON TABLE dbext_private.question IS
     'Answers given once and remembered. first_tick NULL reaches back to the beginning; predicate is the canonical text ("" for none), term what is summed and within which bounds ("" for a count).';
 

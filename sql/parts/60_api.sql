@@ -4,7 +4,7 @@
 CREATE TYPE dbext.candidate AS (
     mechanism text, noise text, mean_std_error double precision, worst_std_error double precision,
     epsilon_by_type jsonb, chosen boolean, reason text, kind text, horizon bigint, notes text, age_dependent jsonb,
-    stream text, share double precision);
+    stream text, share double precision, adds_in text);
 COMMENT ON TYPE dbext.candidate IS 'One way to make a release: predicted standard errors, and the lifetime loss of an entry of each type.';
 COMMENT ON COLUMN dbext.candidate.mechanism IS 'How nodes are drawn and answers put together';
 COMMENT ON COLUMN dbext.candidate.noise IS 'Law and parameter of the noise';
@@ -19,6 +19,7 @@ COMMENT ON COLUMN dbext.candidate.notes IS 'How the declaration was read where S
 COMMENT ON COLUMN dbext.candidate.age_dependent IS
     'Of the plan of a declared release whose table has a model: what it tells about the present status in each column, as in dbext.age_risk';
 COMMENT ON COLUMN dbext.candidate.stream IS 'The statistic that is noised: a count, a sum, a sum of squares';
+COMMENT ON COLUMN dbext.candidate.adds_in IS 'In what its price adds up with those of others: epsilon, or rho';
 COMMENT ON COLUMN dbext.candidate.share IS 'Part of the release''s budget that this statistic gets';
 
 CREATE TYPE dbext.window_answer AS (
@@ -73,7 +74,7 @@ COMMENT ON FUNCTION dp_set_budget(regclass, numeric, numeric, text, numeric) IS
 
 CREATE FUNCTION dbext_private.release_arguments(
     name text, declaration text, every interval, measure text, epsilon numeric, groups text, start text, horizon integer, max_error numeric,
-    band text, levels interval[], ranges interval[], at_horizon text, model text, roster text, publish_reports boolean, key_delta numeric
+    band text, levels interval[], ranges interval[], at_horizon text, model text, roster text, publish_reports boolean, key_delta numeric, noise text
 ) RETURNS jsonb
 LANGUAGE sql STABLE
 RETURN pg_catalog.jsonb_build_object(
@@ -81,7 +82,7 @@ RETURN pg_catalog.jsonb_build_object(
     'groups', groups, 'start', start, 'horizon', horizon, 'max_error', max_error::text, 'band', band,
     'levels', dbext_private.spans(levels), 'ranges', dbext_private.spans(ranges),
     'at_horizon', at_horizon,
-    'model', model, 'roster', roster, 'publish_reports', publish_reports, 'key_delta', key_delta::text);
+    'model', model, 'roster', roster, 'publish_reports', publish_reports, 'key_delta', key_delta::text, 'noise', noise);
 COMMENT ON FUNCTION dbext_private.release_arguments IS
     'The arguments of a declaration, as Python takes them.';
 
@@ -91,12 +92,12 @@ CREATE FUNCTION dp_create_release(
     band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL,
     at_horizon text DEFAULT NULL,
     model text DEFAULT 'central', roster text DEFAULT NULL, publish_reports boolean DEFAULT false,
-    key_delta numeric DEFAULT NULL
+    key_delta numeric DEFAULT NULL, noise text DEFAULT NULL
 ) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN dbext_private.call('create_release', dbext_private.release_arguments(
-        name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports, key_delta)) #>> '{}';
+        name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports, key_delta, noise)) #>> '{}';
 END $$;
 COMMENT ON FUNCTION dp_create_release IS
     'Declare a release: plans it, reserves its lifetime loss and creates its table in schema dp_release. start is read in the table''s time zone.';
@@ -107,13 +108,13 @@ CREATE FUNCTION dp_plan_release(
     band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL,
     at_horizon text DEFAULT NULL,
     model text DEFAULT 'central', roster text DEFAULT NULL, publish_reports boolean DEFAULT false,
-    key_delta numeric DEFAULT NULL
+    key_delta numeric DEFAULT NULL, noise text DEFAULT NULL
 ) RETURNS SETOF dbext.candidate
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext.candidate, dbext_private.call('plan_release',
         dbext_private.release_arguments(
-            name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports, key_delta)));
+            name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports, key_delta, noise)));
 END $$;
 COMMENT ON FUNCTION dp_plan_release IS
     'What dp_create_release with the same arguments would choose from, with predicted errors and prices. Spends nothing, reads no data.';
@@ -154,54 +155,58 @@ COMMENT ON FUNCTION dp_mark_public(regclass, text) IS
     'Declare that the values of a column are public, so that group keys may be read from it. For the owner of its table.';
 
 CREATE FUNCTION dbext_private.ask(
-    tbl regclass, window_start text, window_end text, predicate text, measure text, epsilon numeric
+    tbl regclass, window_start text, window_end text, predicate text, measure text, epsilon numeric, noise text
 ) RETURNS dbext.window_answer
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN jsonb_populate_record(NULL::dbext.window_answer, dbext_private.call('window_stats', jsonb_build_object(
         'tbl', tbl::oid::bigint, 'window_start', window_start, 'window_end', window_end,
-        'predicate', predicate, 'measure', measure, 'epsilon', epsilon::text)));
+        'predicate', predicate, 'measure', measure, 'epsilon', epsilon::text, 'noise', noise)));
 END $$;
-COMMENT ON FUNCTION dbext_private.ask(regclass, text, text, text, text, numeric) IS 'One question, whichever function asks it.';
+COMMENT ON FUNCTION dbext_private.ask(regclass, text, text, text, text, numeric, text) IS 'One question, whichever function asks it.';
 
 CREATE FUNCTION dp_window_stats(
-    tbl regclass, window_start text, window_end text, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL
+    tbl regclass, window_start text, window_end text, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL,
+    noise text DEFAULT NULL
 ) RETURNS dbext.window_answer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN dbext_private.ask(tbl, window_start, window_end, predicate, measure, epsilon);
+    RETURN dbext_private.ask(tbl, window_start, window_end, predicate, measure, epsilon, noise);
 END $$;
-COMMENT ON FUNCTION dp_window_stats(regclass, text, text, text, text, numeric) IS
+COMMENT ON FUNCTION dp_window_stats(regclass, text, text, text, text, numeric, text) IS
     'Count over a past window, with its error; text dates are read in the table''s time zone. Charged once, remembered for ever.';
 
 CREATE FUNCTION dp_window_stats(
-    tbl regclass, window_start timestamptz, window_end timestamptz, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL
+    tbl regclass, window_start timestamptz, window_end timestamptz, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL,
+    noise text DEFAULT NULL
 ) RETURNS dbext.window_answer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 BEGIN
-    RETURN dbext_private.ask(tbl, window_start::text, window_end::text, predicate, measure, epsilon);
+    RETURN dbext_private.ask(tbl, window_start::text, window_end::text, predicate, measure, epsilon, noise);
 END $$;
-COMMENT ON FUNCTION dp_window_stats(regclass, timestamptz, timestamptz, text, text, numeric) IS
+COMMENT ON FUNCTION dp_window_stats(regclass, timestamptz, timestamptz, text, text, numeric, text) IS
     'Count over a past window between two moments, with its error. Charged once, remembered for ever.';
 
 CREATE FUNCTION dp_window_count(
-    tbl regclass, window_start text, window_end text, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL
+    tbl regclass, window_start text, window_end text, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL,
+    noise text DEFAULT NULL
 ) RETURNS double precision
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN (dbext_private.ask(tbl, window_start, window_end, predicate, measure, epsilon)).value;
+    RETURN (dbext_private.ask(tbl, window_start, window_end, predicate, measure, epsilon, noise)).value;
 END $$;
-COMMENT ON FUNCTION dp_window_count(regclass, text, text, text, text, numeric) IS
+COMMENT ON FUNCTION dp_window_count(regclass, text, text, text, text, numeric, text) IS
     'Count over a past window; text dates are read in the table''s time zone. Charged once, remembered for ever.';
 
 CREATE FUNCTION dp_window_count(
-    tbl regclass, window_start timestamptz, window_end timestamptz, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL
+    tbl regclass, window_start timestamptz, window_end timestamptz, predicate text DEFAULT NULL, measure text DEFAULT 'net', epsilon numeric DEFAULT NULL,
+    noise text DEFAULT NULL
 ) RETURNS double precision
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 BEGIN
-    RETURN (dbext_private.ask(tbl, window_start::text, window_end::text, predicate, measure, epsilon)).value;
+    RETURN (dbext_private.ask(tbl, window_start::text, window_end::text, predicate, measure, epsilon, noise)).value;
 END $$;
-COMMENT ON FUNCTION dp_window_count(regclass, timestamptz, timestamptz, text, text, numeric) IS
+COMMENT ON FUNCTION dp_window_count(regclass, timestamptz, timestamptz, text, text, numeric, text) IS
     'Count over a past window between two moments. Charged once, remembered for ever.';
 
 CREATE FUNCTION dbext_private.answer_question(request jsonb) RETURNS text

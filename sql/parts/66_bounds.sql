@@ -11,13 +11,13 @@ COMMENT ON FUNCTION dp_bounds(regclass, text, numeric, numeric, numeric) IS
 
 CREATE FUNCTION dp_window_sum(
     tbl regclass, column_name text, window_start text, window_end text, predicate text DEFAULT NULL, measure text DEFAULT 'net',
-    epsilon numeric DEFAULT NULL
+    epsilon numeric DEFAULT NULL, noise text DEFAULT NULL
 ) RETURNS dbext.window_answer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN jsonb_populate_record(NULL::dbext.window_answer, dbext_private.call('window_stats', jsonb_build_object(
         'tbl', tbl::oid::bigint, 'column_name', coalesce(column_name, ''), 'window_start', window_start, 'window_end', window_end,
-        'predicate', predicate, 'measure', measure, 'epsilon', epsilon::text)));
+        'predicate', predicate, 'measure', measure, 'epsilon', epsilon::text, 'noise', noise)));
 END $$;
-COMMENT ON FUNCTION dp_window_sum(regclass, text, text, text, text, text, numeric) IS
+COMMENT ON FUNCTION dp_window_sum(regclass, text, text, text, text, text, numeric, text) IS
     'Sum of a column with bounds over a past window, with its error; text dates are read in the table''s time zone. Charged once, remembered for ever.';

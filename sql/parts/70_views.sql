@@ -34,7 +34,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.budget_figures() IS 'What the accountant says about every budget now.';
 
-CREATE TYPE dbext_private.budget_use AS (budget_id integer, table_id integer, kind text, name text, epsilon numeric, share numeric);
+CREATE TYPE dbext_private.budget_use AS (budget_id integer, table_id integer, kind text, name text, epsilon numeric, share numeric, adds_in text);
 COMMENT ON TYPE dbext_private.budget_use IS 'What one release or question takes of a budget.';
 
 CREATE FUNCTION dbext_private.budget_uses() RETURNS SETOF dbext_private.budget_use
@@ -135,11 +135,15 @@ COMMENT ON VIEW dbext.budget_status IS
 
 CREATE VIEW dbext.ledger AS
 SELECT l.ledger_no, b.name AS budget, pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, l.kind, r.name AS release, l.question_id,
-       l.epsilon, l.charges, l.recorded_by, l.recorded_at
+       l.epsilon, l.charges, l.recorded_by, l.recorded_at, u.adds_in
 FROM dbext_private.ledger AS l
 JOIN dbext_private.budget AS b ON b.budget_id OPERATOR(pg_catalog.=) l.budget_id
 LEFT JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) l.table_id
-LEFT JOIN dbext_private.release AS r ON r.release_id OPERATOR(pg_catalog.=) l.release_id;
+LEFT JOIN dbext_private.release AS r ON r.release_id OPERATOR(pg_catalog.=) l.release_id
+LEFT JOIN LATERAL (
+    SELECT pg_catalog.string_agg(DISTINCT CASE WHEN (c OPERATOR(pg_catalog.->>) 'pure')::pg_catalog.bool OR b.delta OPERATOR(pg_catalog.=) b.key_delta
+                                          THEN 'epsilon' ELSE 'rho' END, ' and ') AS adds_in
+    FROM pg_catalog.jsonb_array_elements(CASE pg_catalog.jsonb_typeof(l.charges) WHEN 'array' THEN l.charges END) AS c) AS u ON true;
 COMMENT ON VIEW dbext.ledger IS 'Everything ever charged, reserved or given back, for administrators.';
 
 CREATE VIEW dbext.seal AS
@@ -172,12 +176,12 @@ COMMENT ON VIEW dbext.capture_check IS
     'What each seal saw of changes that triggers cannot see. For administrators alone: a public mark that followed from row counts would leak them.';
 
 CREATE VIEW dbext.budget_use AS
-SELECT b.name AS budget, pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, u.kind, u.name, u.epsilon, u.share
+SELECT b.name AS budget, pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, u.kind, u.name, u.epsilon, u.share, u.adds_in
 FROM dbext_private.budget_uses() AS u
 JOIN dbext_private.budget AS b ON b.budget_id OPERATOR(pg_catalog.=) u.budget_id
 JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) u.table_id;
 COMMENT ON VIEW dbext.budget_use IS
-    'What each release and question takes by itself: its epsilon, and its share of the budget in the unit that adds up (rho when delta > 0).';
+    'What each release and question takes by itself: its epsilon, and its share of a budget that adds up in its unit alone.';
 
 COMMENT ON COLUMN dbext.tracked_table.table_name IS 'The table';
 COMMENT ON COLUMN dbext.tracked_table.tracked IS 'Whether its mutations are being captured';
@@ -233,7 +237,8 @@ COMMENT ON COLUMN dbext.budget_use.table_name IS 'The table';
 COMMENT ON COLUMN dbext.budget_use.kind IS 'release, dropped release, question or lost history';
 COMMENT ON COLUMN dbext.budget_use.name IS 'Name of the release, or number of the question';
 COMMENT ON COLUMN dbext.budget_use.epsilon IS 'What it would cost by itself';
-COMMENT ON COLUMN dbext.budget_use.share IS 'Its share of the budget, in the unit that adds up';
+COMMENT ON COLUMN dbext.budget_use.share IS 'Its share of the budget if all of that adds up in its unit';
+COMMENT ON COLUMN dbext.budget_use.adds_in IS 'In what its price adds up with those of others: epsilon, or rho';
 COMMENT ON COLUMN dbext.ledger.ledger_no IS 'Number of the row';
 COMMENT ON COLUMN dbext.ledger.budget IS 'The budget charged';
 COMMENT ON COLUMN dbext.ledger.table_name IS 'The table';
@@ -242,6 +247,7 @@ COMMENT ON COLUMN dbext.ledger.release IS 'The release it is about';
 COMMENT ON COLUMN dbext.ledger.question_id IS 'The question it is about';
 COMMENT ON COLUMN dbext.ledger.epsilon IS 'What was asked for; 0 where nothing new is reserved';
 COMMENT ON COLUMN dbext.ledger.charges IS 'Filters and noise charged, for the accountant';
+COMMENT ON COLUMN dbext.ledger.adds_in IS 'In what its charges add up with others: epsilon, rho or both; NULL where nothing is charged';
 COMMENT ON COLUMN dbext.ledger.recorded_by IS 'Who';
 COMMENT ON COLUMN dbext.ledger.recorded_at IS 'When';
 COMMENT ON COLUMN dbext.capture_check.table_name IS 'The table';

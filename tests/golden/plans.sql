@@ -1,5 +1,5 @@
 # Declarations and the plans they become. Settings: every, measure, epsilon (1/2), max_error, delta (0), horizon, start (a start of one's own),
-# first_tick, tick (1 day), types (imported w28, local k3), groups, and `boundary <literal>: <index>`. Boundary 5700 is 2015-08-13.
+# first_tick, noise, whole (yes), tick (1 day), types (imported w28, local k3), groups, and `boundary <literal>: <index>`. Boundary 5700 is 2015-08-13.
 
 # --- disjoint: the window is as wide as the period
 
@@ -42,10 +42,10 @@ measure: entered by group
 periods: 1 day each from boundary 5700, without end
 first window: (5700, 5701], 1 day
 mechanism: independent_windows
-noise: discrete Gaussian of sigma 33.6
-error: std 33.6, 95% within 66 in period 1
+noise: discrete Gaussian of sigma 33.64
+error: std 33.64, 95% within 66 in period 1
 epsilon: 0.5
-loss: imported rho 0.00664152, local rho 0.000442768;
+loss: imported rho 0.00662863, local rho 0.000441908;
 
 -- groups: SELECT name FROM county
 -- types: local k3
@@ -219,10 +219,10 @@ measure: net
 periods: 1 day each from boundary 5700, without end
 first window: (5687, 5701], 14 days
 mechanism: independent_windows
-noise: discrete Gaussian of sigma 56.23
-error: std 56.23, 95% within 110 in period 1
+noise: discrete Gaussian of sigma 56.29
+error: std 56.29, 95% within 110 in period 1
 epsilon: 0.5
-loss: imported rho 0.00664152;
+loss: imported rho 0.00662863;
 
 -- every: 1 day
 -- types: local k3
@@ -233,11 +233,11 @@ measure: net
 periods: 1 day each from boundary 5700, without end
 first window: (5687, 5701], 14 days
 mechanism: sliding_root of 14 periods
-noise: discrete Gaussian of sigma 1.247e+06 on encoder rows
-error: std 26.23, 95% within 51.4 in period 1
+noise: discrete Gaussian of sigma 1.248e+06 on encoder rows
+error: std 26.25, 95% within 51.45 in period 1
 epsilon: 0.5
-loss: local rho 0.00664152
-note: a budget with delta => 0 would do with a mean standard error of 21.11 instead of 27.31;
+loss: local rho 0.00662863
+note: noise => 'laplace' would do with a mean standard error of 21.11 instead of 27.34; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
 
 -- every: 1 day
 -- measure: entered
@@ -401,8 +401,9 @@ first window: (5687, 5701], 14 days
 mechanism: sliding_root of 14 periods
 noise: discrete Gaussian of sigma 2.329e+05 on encoder rows
 error: std 4.9, 95% within 9.604 in period 1
-epsilon: 3.04619
-loss: local rho 0.190276;
+epsilon: 3.04878
+loss: local rho 0.190276
+note: noise => 'laplace' would need an epsilon of 1.918 instead of 3.049; its price adds in epsilon, plainly: 4 such releases take epsilon 7.67, which holds 5 of those in rho;
 
 # --- running totals: a binary tree; `state` starts from what was there before
 
@@ -431,10 +432,10 @@ measure: state
 periods: 1 day each from boundary 5700, 365 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 1.483e+08 on encoder rows
-error: std 39.54, 95% within 77.5 in period 1
+noise: discrete Gaussian of sigma 1.485e+08 on encoder rows
+error: std 39.58, 95% within 77.58 in period 1
 epsilon: 0.5
-loss: imported rho 0.00664152, local rho 0.00190561;
+loss: imported rho 0.00662863, local rho 0.00190191;
 
 -- every: 1 day
 -- horizon: 365
@@ -583,7 +584,7 @@ first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
 noise: discrete Gaussian of sigma 6.235e+07 on encoder rows
 error: std 16.62, 95% within 32.58 in period 1
-epsilon: 1.26221
+epsilon: 1.2634
 loss: imported rho 0.0375957, local rho 0.0107871;
 
 # --- once: a fixed range has one answer
@@ -640,12 +641,12 @@ measure: state
 periods: one answer
 first window: (-infinity, 5719], everything
 mechanism: one_window
-noise: discrete Gaussian of sigma 8.677
-error: std 8.677, 95% within 17 in period 1
+noise: discrete Gaussian of sigma 8.685
+error: std 8.685, 95% within 17 in period 1
 epsilon: 0.5
-loss: imported rho 0.00664152, local rho 0.00664152
+loss: imported rho 0.00662863, local rho 0.00662863
 note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there
-note: a budget with delta => 0 would do with a mean standard error of 2.799 instead of 8.677;
+note: noise => 'laplace' would do with a mean standard error of 2.799 instead of 8.685; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
 
 -- boundary 2015-09-01: 5719
 -- types: local k3
@@ -796,57 +797,57 @@ statistic 1: count where imported, stream 1
 statistic 2: sum of age where age IS NOT NULL, stream 2
 statistic 3: count where age IS NOT NULL, stream 3
 statistic 4: sum of squares of age where age IS NOT NULL, stream 4
-loss together: local rho 0.00664152
+loss together: local rho 0.00662863
 --- stream 0: 0.200 of the budget, an entry adds 0 to 1
 kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 30 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 2.271e+06 on encoder rows
-error: std 38.75, 95% within 75.94 in period 1
-epsilon: 0.212653
-loss: local rho 0.0013283
+noise: discrete Gaussian of sigma 2.273e+06 on encoder rows
+error: std 38.78, 95% within 76.02 in period 1
+epsilon: 0.212674
+loss: local rho 0.00132573
 --- stream 1: 0.200 of the budget, an entry adds 0 to 1
 kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 30 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 2.271e+06 on encoder rows
-error: std 38.75, 95% within 75.94 in period 1
-epsilon: 0.212653
-loss: local rho 0.0013283
+noise: discrete Gaussian of sigma 2.273e+06 on encoder rows
+error: std 38.78, 95% within 76.02 in period 1
+epsilon: 0.212674
+loss: local rho 0.00132573
 --- stream 2: 0.200 of the budget, an entry adds 0 to 120
 kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 30 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 2.726e+08 on encoder rows
-error: std 4650, 95% within 9113 in period 1
-epsilon: 0.212653
-loss: local rho 0.0013283
+noise: discrete Gaussian of sigma 2.728e+08 on encoder rows
+error: std 4654, 95% within 9122 in period 1
+epsilon: 0.212674
+loss: local rho 0.00132573
 --- stream 3: 0.200 of the budget, an entry adds 0 to 1
 kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 30 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 2.271e+06 on encoder rows
-error: std 38.75, 95% within 75.94 in period 1
-epsilon: 0.212653
-loss: local rho 0.0013283
+noise: discrete Gaussian of sigma 2.273e+06 on encoder rows
+error: std 38.78, 95% within 76.02 in period 1
+epsilon: 0.212674
+loss: local rho 0.00132573
 --- stream 4: 0.200 of the budget, an entry adds 0 to 3600
 kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 30 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 8.177e+09 on encoder rows
-error: std 1.395e+05, 95% within 2.734e+05 in period 1
-epsilon: 0.212653
-loss: local rho 0.0013283;
+noise: discrete Gaussian of sigma 8.184e+09 on encoder rows
+error: std 1.396e+05, 95% within 2.737e+05 in period 1
+epsilon: 0.212674
+loss: local rho 0.00132573;
 
 -- every: 1 day
 -- types: local k3
@@ -875,17 +876,18 @@ figures: d7 = count of 0, d14 = count of 1, d28 = count of 2
 statistic 0: count over 7 periods, stream 0
 statistic 1: count over 14 periods, stream 0
 statistic 2: count over 28 periods, stream 0
-loss together: local rho 0.00664152
+loss together: local rho 0.00662863
 --- stream 0: 1.000 of the budget, an entry adds 0 to 1
 kind: sliding
 measure: net
 periods: 1 day each from boundary 5700, without end
 first window: (5673, 5701], 28 days
 mechanism: shared_windows of 7, 14, 28 periods
-noise: discrete Gaussian of sigma 1.092e+06 on encoder rows
-error: std 30.22, 95% within 59.23 in period 1
+noise: discrete Gaussian of sigma 1.093e+06 on encoder rows
+error: std 30.25, 95% within 59.29 in period 1
 epsilon: 0.5
-loss: local rho 0.00664152;
+loss: local rho 0.00662863
+note: noise => 'laplace' would err 0.82 times as much over all figures; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
 
 -- every: 7 days
 -- types: local k3
@@ -942,3 +944,120 @@ noise: discrete Laplace of scale 72.11, by level 2.562, 1.75, 1.25, 1, 1 times t
 error: std 280.5, 95% within 584 in period 1
 epsilon: 0.5
 loss: imported epsilon 0.5, local epsilon 0.114898;
+
+# --- prices in epsilon beside prices in rho
+
+-- every: 1 day
+-- types: local k1
+-- delta: 1/1000000
+-- horizon: 16
+-- measure: net
+SELECT count(*) FROM cases WHERE status = 'confirmed';
+kind: running_total
+measure: net
+periods: 1 day each from boundary 5700, 16 in all
+first window: (5700, 5701], 1 day
+mechanism: normalised_square_root
+noise: discrete Gaussian of sigma 6.501e+09 on encoder rows
+error: std 12.11, 95% within 23.73 in period 1
+epsilon: 0.5
+loss: local rho 0.00662863
+note: net counts from the start of the first period on, not what was there before
+note: noise => 'laplace' would do with a mean standard error of 8.161 instead of 14.84; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
+
+-- every: 1 day
+-- types: local k1
+-- delta: 1/1000000
+-- horizon: 16
+-- measure: net
+-- noise: laplace
+SELECT count(*) FROM cases WHERE status = 'confirmed';
+kind: running_total
+measure: net
+periods: 1 day each from boundary 5700, 16 in all
+first window: (5700, 5701], 1 day
+mechanism: plain_sums
+noise: discrete Laplace of scale 2
+error: std 2.799, 95% within 6 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5
+note: net counts from the start of the first period on, not what was there before
+note: its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
+
+-- every: 1 day
+-- types: local k1
+-- delta: 1/1000000
+-- horizon: 16
+-- measure: net
+-- whole: yes
+SELECT count(*) FROM cases WHERE status = 'confirmed';
+kind: running_total
+measure: net
+periods: 1 day each from boundary 5700, 16 in all
+first window: (5700, 5701], 1 day
+mechanism: plain_sums
+noise: discrete Laplace of scale 2
+error: std 2.799, 95% within 6 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5
+note: net counts from the start of the first period on, not what was there before
+note: this is all of the budget: Laplace noise, which adds in epsilon, errs least;
+
+-- every: 1 day
+-- types: local k4
+-- delta: 1/1000000
+-- whole: yes
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '28 days';
+kind: sliding
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5673, 5701], 28 days
+mechanism: sliding_root of 28 periods
+noise: discrete Gaussian of sigma 2.008e+06 on encoder rows
+error: std 44.66, 95% within 87.53 in period 1
+epsilon: 0.5
+loss: local rho 0.00662863;
+
+-- every: 1 day
+-- types: local k2
+-- delta: 1/1000000
+-- bounds: age 0 120
+-- noise: laplace
+-- measure: entered
+SELECT count(*), avg(age) FROM cases WHERE dp_time > now() - INTERVAL '7 days';
+figures: count = count of 0, avg = avg of 1 and 2
+statistic 0: count, stream 0
+statistic 1: sum of age where age IS NOT NULL, stream 1
+statistic 2: count where age IS NOT NULL, stream 2
+loss together: local epsilon 0.5
+--- stream 0: 0.333 of the budget, an entry adds 0 to 1
+kind: sliding
+measure: entered
+periods: 1 day each from boundary 5700, without end
+first window: (5694, 5701], 7 days
+mechanism: disjoint_sums of 7 periods
+noise: discrete Laplace of scale 6
+error: std 22.42, 95% within 45 in period 1
+epsilon: 0.166667
+loss: local epsilon 0.166667
+note: its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho
+--- stream 1: 0.333 of the budget, an entry adds -60 to 60
+kind: sliding
+measure: entered
+periods: 1 day each from boundary 5700, without end
+first window: (5694, 5701], 7 days
+mechanism: disjoint_sums of 7 periods
+noise: discrete Laplace of scale 360
+error: std 1347, 95% within 2681 in period 1
+epsilon: 0.166667
+loss: local epsilon 0.166667
+--- stream 2: 0.333 of the budget, an entry adds 0 to 1
+kind: sliding
+measure: entered
+periods: 1 day each from boundary 5700, without end
+first window: (5694, 5701], 7 days
+mechanism: disjoint_sums of 7 periods
+noise: discrete Laplace of scale 6
+error: std 22.42, 95% within 45 in period 1
+epsilon: 0.166667
+loss: local epsilon 0.166667;

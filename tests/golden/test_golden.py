@@ -10,12 +10,12 @@ from dbext.errors import DbextError
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.query.bounds import Bounds
 from dbext.query.calendar import parse_span, tick_from_span
+from dbext.query.choose import plan_publication
 from dbext.query.compiler import compile_declaration, compile_predicate, resolve
 from dbext.query.groups import group_source
 from dbext.query.plan_text import publication_text
 from dbext.query.planner import Request
 from dbext.query.text import text
-from dbext.query.together import plan_publication
 from tests.golden.loader import cases
 from tests.unit.query.tables import COLUMNS
 
@@ -47,6 +47,8 @@ def planned(case):
         max_error=Fraction(settings["max_error"]) if "max_error" in settings else None,
         aligned=case.settings.get("start") is None,
         first_tick=int(settings["first_tick"]) if "first_tick" in settings else None,
+        noise=settings.get("noise"),
+        whole=settings.get("whole") == "yes",
     )
     tick, types = tick_from_span(parse_span(settings["tick"])), entry_types(settings["types"])
     bounds = column_bounds(settings.get("bounds", ""))

@@ -210,7 +210,8 @@ def second_session_says(told, **changes):
         "predicate": "",
     }
     question["end"] = question["start"] + 1
-    request = {"question": question, "predicate": None, "epsilon": "0.1", "delta": "0", "asked_by": "someone", **changes}
+    request = {"question": question, "predicate": None, "epsilon": "0.1", "delta": "0", "asked_by": "someone", "pure": True}
+    request |= {"wish": [None, "0.1"], "settled": [None, False], **changes}
     request.setdefault("noise", {"kind": "discrete_laplace", "scale": "1/1000"})
     with told.database.connect() as connection:
         connection.execute("SET ROLE dbext_owner")
@@ -248,7 +249,7 @@ def test_errors_of_our_own_show_their_kind_and_place_and_no_data(told):
 
 def bound_and_exact(told):
     """Return the certified bound and the exact figure, both as epsilon of a pure budget."""
-    picos = told.database.value("SELECT picos FROM dbext_private.loss_bound WHERE table_id = 1")
+    picos = told.database.value("SELECT pure_picos FROM dbext_private.loss_bound WHERE table_id = 1")
     return picos / 10**12, told.database.value("SELECT spent + reserved FROM dbext.budget_status")
 
 
@@ -284,7 +285,7 @@ def test_the_quick_bound_does_not_outlive_its_terms(cases):
     cases.publish()
     for day in (1, 2, 3, 4):
         cases.ask(f"2020-01-0{day}", f"2020-01-0{day + 1}", epsilon=1)
-    assert cases.database.value("SELECT picos FROM dbext_private.loss_bound") == 10**12
+    assert cases.database.value("SELECT pure_picos FROM dbext_private.loss_bound") == 10**12
     cases.session.execute("SELECT dp_alter_constraint('cases', 'any', max_mutations => 2)")
     with pytest.raises(psycopg.Error) as caught:
         cases.ask("2020-01-01", "2020-01-05", epsilon=2, measure="entered")

@@ -27,6 +27,7 @@ def live(cases):
     cases.declare("total", TOTAL, every="1 day", measure="state", horizon=30, epsilon=2, groups=KEYS)
     cases.declare("plain", "SELECT count(*) FROM cases", every="1 day", measure="state", horizon=30, epsilon=1)
     cases.declare("renewed", TOTAL, every="1 day", measure="state", horizon=5, at_horizon="renew", epsilon=1, groups=KEYS)
+    cases.declare("pure", RECENT.format(3), every="1 day", measure="net", epsilon=1, groups=KEYS, noise="laplace")
     cases.session.execute("SELECT dp_bounds('cases', 'id', 0, 2000, 10)")
     figures = RECENT.format(1).replace("count(*)", "count(*) AS n, sum(id) AS total, avg(id) AS mean")
     cases.declare("figures", figures, every="1 day", measure="entered", epsilon=1, groups=KEYS)
@@ -43,6 +44,7 @@ def live(cases):
     cases.session.execute("SELECT dp_drop_release('gone')")
     cases.ask(cases.midnight(1), cases.midnight(5), epsilon="0.1")
     cases.ask(None, cases.midnight(6), measure="state", predicate="county = 'A'", epsilon="0.1")
+    cases.ask(cases.midnight(1), cases.midnight(4), epsilon="0.1", noise="laplace")
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +82,11 @@ def test_an_untouched_installation_passes(lived):
     checks = {check for check, *_ in found}
     assert {"published values", "nodes drawn once", "exact sums", "noise variance", "noise law", "rows traced to charges"} <= checks
     seen = {subject for check, subject, *_ in found if check == "noise variance"}
-    assert seen == {"daily", "week", "total", "plain", "renewed", "gone", "figures, stream 1", "figures, stream 2"}
+    assert seen == {"daily", "week", "total", "plain", "renewed", "pure", "gone", "figures, stream 1", "figures, stream 2"}
 
 
 LEDGER_OPEN = "ALTER TABLE dbext_private.ledger DISABLE TRIGGER ledger_append_only"
+UNIT = "UPDATE dbext_private.ledger SET charges = (SELECT jsonb_agg(c || '{{\"pure\": {0}}}') FROM jsonb_array_elements(charges) AS c) WHERE kind <> 'budget' AND charges <> '[]' AND {1}"
 NODE_OF = "release_id = (SELECT release_id FROM dbext_private.release WHERE name = '{}')"
 
 HARMS = {
@@ -106,6 +109,9 @@ HARMS = {
     "a reservation that was deleted": ([LEDGER_OPEN, f"DELETE FROM dbext_private.ledger WHERE kind = 'reserve' AND {NODE_OF.format('week')}"], {("rows traced to charges", "week"), ("budgets are not reset", "ledger")}),
     "an answer that is not charged": ([LEDGER_OPEN, "DELETE FROM dbext_private.ledger WHERE kind = 'question'"], {("answers traced to charges", "questions"), ("budgets are not reset", "ledger")}),
     "less noise than was charged": (["UPDATE dbext_private.release SET plan = jsonb_set(plan, '{plan,noise}', '{\"kind\": \"discrete_laplace\", \"scale\": \"1/8\"}') WHERE name = 'daily'"], {("rows traced to charges", "daily"), ("noise variance", "daily"), ("noise law", "daily"), ("published values", "daily")}),
+    "a release that is charged in another unit": ([LEDGER_OPEN, UNIT.format("false", NODE_OF.format("pure"))], {("rows traced to charges", "pure")}),
+    "an answer that is charged in another unit": ([LEDGER_OPEN, UNIT.format("false", "question_id IN (SELECT question_id FROM dbext_private.question WHERE pure)")], {("answers traced to charges", "questions")}),
+    "Gaussian noise that is charged in epsilon": ([LEDGER_OPEN, UNIT.format("true", NODE_OF.format("week"))], {("rows traced to charges", "week"), ("budget holds", "public.cases")}),
     "a budget that was raised behind the ledger's back": (["UPDATE dbext_private.budget SET epsilon = 99"], {("budget reset", "public.cases")}),
     "more spent than the budget holds": (["UPDATE dbext_private.budget SET epsilon = 0.001"], {("budget reset", "public.cases"), ("budget holds", "public.cases")}),
     "limits that were lifted": (["UPDATE dbext_private.entry_type SET loosest_max_mutations = NULL, max_mutations = NULL"], {("bounded contribution", "public.cases"), ("budget holds", "public.cases")}),
@@ -137,6 +143,19 @@ def test_more_noise_on_paper_than_was_drawn_is_found(lived):
     charges = f"UPDATE dbext_private.ledger SET charges = jsonb_set(charges, '{{0,noise,sigma_squared}}', '\"1000000\"') WHERE {NODE_OF.format('total')}"
     with harmed(lived, LEDGER_OPEN, plan, charges) as found:
         assert {("noise variance", "total"), ("published values", "total")} <= failed(found)
+
+
+def test_less_charged_than_a_life_loses_is_found_in_either_unit(lived):
+    """Plan, reservation and charge agree on a scale that makes the price in epsilon a hundredth; what was drawn says otherwise."""
+    with harmed(lived) as found:
+        (detail,) = (detail for check, *_, detail in found if check == "ledger against lives")
+    assert "of epsilon, the ledger says" in detail
+    assert "of rho, the ledger says" in detail
+    for name, path in (("pure", "{0,noise,scale}"), ("week", "{0,noise,sigma_squared}")):
+        charges = f"UPDATE dbext_private.ledger SET charges = jsonb_set(charges, '{path}', '\"1000000000000000\"') WHERE {NODE_OF.format(name)}"
+        others = "DELETE FROM dbext_private.ledger WHERE kind = 'question' OR " + f"kind <> 'budget' AND NOT {NODE_OF.format(name)}"
+        with harmed(lived, LEDGER_OPEN, charges, others) as found:
+            assert ("ledger against lives", "public.cases") in failed(found)
 
 
 def test_a_sufficient_tolerance_and_delta_pass(lived):

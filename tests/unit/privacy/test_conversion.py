@@ -76,5 +76,10 @@ def test_delta_must_be_a_probability(delta):
 def test_pure_budgets_need_no_conversion():
     assert budget_picos(Fraction(1, 3), Fraction(0)) == 333_333_333_333
     assert epsilon_of(333_333_333_334, Fraction(0)) == Decimal("0.333333333334")
-    assert budget_picos(Fraction(1), Fraction(1, 10**6)) == epsilon_to_rho(Fraction(1), Fraction(1, 10**6))
-    assert epsilon_of(PICOS // 50, Fraction(1, 10**6)) == Decimal("0.899935267661")
+
+
+def test_of_one_unit_alone_nearly_all_of_delta_is_for_it():
+    delta = Fraction(1, 10**6)
+    assert budget_picos(Fraction(1), delta) == epsilon_to_rho(Fraction(1), delta * Fraction(49, 50))
+    assert epsilon_of(PICOS // 50, delta) == rho_to_epsilon(PICOS // 50, delta * Fraction(49, 50))
+    assert rho_to_epsilon(PICOS // 50, delta) == Decimal("0.899935267661")

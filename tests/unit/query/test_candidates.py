@@ -15,6 +15,7 @@ from dbext.mechanisms.square_root import predicted_errors
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import budget_picos
+from dbext.privacy.noise import DiscreteGaussian
 from dbext.privacy.pico import PICOS
 from dbext.query.calendar import Span
 from dbext.query.plan import plan_from_json
@@ -200,16 +201,25 @@ def test_max_error_is_kept_by_the_band():
     assert 59 < widest <= 60
 
 
-def test_a_budget_without_delta_is_recommended_where_it_errs_less():
-    """Few periods, or narrow windows, of entries that change once: Laplace noise at the same epsilon has half the error."""
+def test_laplace_noise_at_its_price_in_epsilon_is_what_a_budget_without_delta_has():
+    """Few periods, or narrow windows, of entries that change once: the same epsilon has half the error."""
     for sql, wishes in ((TOTAL, {"horizon": 16}), (WINDOW.format(7), {})):
         found = best(compared(sql, only(max_mutations=1), DELTA, **wishes))
-        pure = best(compared(sql, only(max_mutations=1), PURE, **wishes))
-        assert pure.mean_std_error < 0.6 * found.mean_std_error
-        assert any(f"delta => 0 would do with a mean standard error of {pure.mean_std_error:.4g}" in note for note in found.plan.notes)
-        assert not any("delta => 0" in note for note in pure.plan.notes)
-    long = best(compared(TOTAL, only(max_mutations=4), DELTA, horizon=500))
-    assert not any("delta => 0" in note for note in long.plan.notes)
+        without = best(compared(sql, only(max_mutations=1), PURE, **wishes))
+        asked = best(compared(sql, only(max_mutations=1), DELTA, noise="laplace", **wishes))
+        assert asked.plan == without.plan
+        assert all(charge.pure for charge in asked.plan.charges)
+        assert asked.mean_std_error < 0.6 * found.mean_std_error
+
+
+def test_only_gaussian_noise_when_asked_for():
+    found = compared(TOTAL, only(max_mutations=1), DELTA, horizon=16, noise="gaussian")
+    assert {type(one.noise) for one in found} == {DiscreteGaussian}
+    assert not any(charge.pure for one in found for charge in one.plan.charges)
+    with pytest.raises(BadArgument, match="delta = 0"):
+        compared(TOTAL, only(max_mutations=1), PURE, horizon=16, noise="gaussian")
+    with pytest.raises(BadArgument, match="laplace or gaussian"):
+        compared(TOTAL, only(max_mutations=1), DELTA, horizon=16, noise="loud")
 
 
 def test_max_error_without_a_budget_that_reaches_it_is_refused():

@@ -14,11 +14,11 @@ from dbext.privacy.conversion import budget_picos
 from dbext.privacy.measure import Values
 from dbext.query.bounds import Bounds, default_grid, rounded
 from dbext.query.calendar import Span
+from dbext.query.choose import plan_publication
 from dbext.query.compiler import compile_declaration, resolve
 from dbext.query.planner import candidates
 from dbext.query.publication import publication_from_json
 from dbext.query.shape import Request
-from dbext.query.together import plan_publication
 from tests.unit.query.tables import COLUMNS, DAY, DELTA, PURE
 
 TYPES = (EntryType(1, "any", Constraint(max_mutations=3)),)
