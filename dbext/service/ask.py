@@ -32,13 +32,8 @@ class Asked:
     question: Question
     predicate: Predicate | None
     epsilon: str
+    wish: Wish
     values: Values = COUNT
-    noise: str | None = None
-
-    @property
-    def wish(self) -> Wish:
-        """Which noise is asked for, at which epsilon."""
-        return Wish(self.noise, self.epsilon)
 
 
 def window_stats(
@@ -59,6 +54,7 @@ def window_stats(
     """
     who = rights.require_analyst(session)
     asked_epsilon = plain(epsilon_from(epsilon, EXAMPLE))
+    wish = Wish(noise, asked_epsilon)
     table = catalog.tracked_by_regclass(session, str(tbl))
     compiled, term = _predicate(session, table, predicate), None
     if column_name is not None:
@@ -68,7 +64,7 @@ def window_stats(
     start, end = _window(session, table, window_start, window_end, _measure(measure))
     what = (_measure(measure).value, key(compiled), "" if term is None else json.dumps(term.to_json()))
     values = COUNT if term is None else term.values
-    asked = Asked(table, Question(table.table_id, start, end, *what), compiled, asked_epsilon, values, noise)
+    asked = Asked(table, Question(table.table_id, start, end, *what), compiled, asked_epsilon, wish, values)
     found = questions.remembered(session, asked.question, asked_epsilon, noise)
     answer = found or _ask(session, asked, who.name)
     grid = 1.0 if term is None else float(term.bounds.grid)

@@ -12,6 +12,7 @@ from typing import Any
 from dbext.database import ledger
 from dbext.database.ledger import Budget
 from dbext.database.session import Session
+from dbext.errors import BadArgument
 
 #: The noise to plan with, and whether the whole of an untouched budget is asked for.
 Settled = tuple[str | None, bool]
@@ -23,6 +24,10 @@ class Wish:
 
     noise: str | None = None
     epsilon: str | None = None
+
+    def __post_init__(self):
+        if self.noise not in (None, "laplace", "gaussian"):
+            raise BadArgument("noise must be laplace or gaussian", hint="Leave it out for whatever errs least at a price that adds in rho.")
 
     def settled(self, session: Session, budget: Budget) -> Settled:
         """Return the noise to plan with, and whether this asks for the whole of a budget that nothing was charged to.

@@ -25,6 +25,7 @@ from tests.unit.privacy.entries import norms, paths
 from tests.unit.privacy.test_against_dp_accounting import DISCRETISATION, gaussian, laplace
 
 DELTA = Fraction(1, 10**6)
+DAY = Single(0, 1)
 ONE = (EntryType(1, "any", Constraint(max_mutations=1)),)
 CASES = [
     # (number, scale) of Laplace answers in epsilon, (number, sigma squared) of Gaussian ones, delta
@@ -37,11 +38,11 @@ CASES = [
 ]
 
 
-def pure_charge(scale, pattern=Single(0, 1)):
+def pure_charge(scale, pattern=DAY):
     return Charge(pattern, DiscreteLaplace(Fraction(scale)), Measure.NET, pure=True)
 
 
-def rho_charge(sigma_squared, pattern=Single(0, 1)):
+def rho_charge(sigma_squared, pattern=DAY):
     return Charge(pattern, DiscreteGaussian(Fraction(sigma_squared)), Measure.NET)
 
 
