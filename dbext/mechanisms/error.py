@@ -54,18 +54,29 @@ def half_width(draws: Draws, tail: float = TAIL) -> float:
     the law of the sum. Otherwise a bound is returned: for Laplace noise Chernoff's, for Gaussian noise the normal quantile, widened for
     the steps of a discrete law.
     """
-    sizes = [(noise, abs(c)) for noise, c in draws if c]
+    return half_width_of(_sizes(draws), tail)
+
+
+def half_width_of(sizes: Sequence[tuple[Noise, float, int]], tail: float = TAIL) -> float:
+    """Return the half-width of a sum of draws that are counted: noise, size of the coefficient (above 0), number of such draws."""
     if not sizes:
         return 0.0
-    if all(c == int(c) for _, c in sizes):
-        divisor = math.gcd(*(int(c) for _, c in sizes))
-        counts = Counter((noise, int(c) // divisor) for noise, c in sizes)
-        terms = tuple(sorted(((noise, c, n) for (noise, c), n in counts.items()), key=lambda term: (repr(term[0]), term[1])))
+    if all(c == int(c) for _, c, _ in sizes):
+        divisor = math.gcd(*(int(c) for _, c, _ in sizes))
+        terms = tuple(sorted(((noise, int(c) // divisor, n) for noise, c, n in sizes), key=lambda term: (repr(term[0]), term[1])))
         return float(divisor * _whole_half_width(terms, tail))
-    counts = Counter(sizes)
-    if any(isinstance(noise, DiscreteLaplace) for noise, _ in sizes):
-        return _chernoff([(noise, c, n) for (noise, c), n in counts.items()], tail)
-    return _gaussian_half_width([(noise, c, n) for (noise, c), n in counts.items()], tail)
+    if any(isinstance(noise, DiscreteLaplace) for noise, _, _ in sizes):
+        return _chernoff(sizes, tail)
+    return _gaussian_half_width(sizes, tail)
+
+
+def _sizes(draws: Draws) -> list[tuple[Noise, float, int]]:
+    """Return (noise, size of the coefficient, number of such draws); each noise is hashed once, not for every draw."""
+    kept: dict[Noise, Noise] = {}
+    same = {number: kept.setdefault(noise, noise) for number, noise in {id(noise): noise for noise, _ in draws}.items()}
+    counts = Counter((id(same[id(noise)]), abs(c)) for noise, c in draws if c)
+    known = {id(noise): noise for noise in kept}
+    return [(known[number], c, n) for (number, c), n in counts.items()]
 
 
 def _gaussian_half_width(terms: Sequence[tuple[DiscreteGaussian, float, int]], tail: float) -> float:

@@ -44,7 +44,7 @@ def plan_publication(
     other = _other_unit(declaration, request, what)
     if other is None:
         return asked
-    if request.noise is None and request.whole and other.error < asked.error:
+    if request.noise is None and request.whole and not request.asks_error and other.error < asked.error:
         chosen, other = other, asked
         return _announced(_beside(chosen, other), "this is all of the budget: Laplace noise, which adds in epsilon, errs least")
     note = _note(asked, other, request, delta)
@@ -86,13 +86,13 @@ def _note(asked: Planned, other: Planned, request: Request, delta: Decimal) -> s
 
 
 def _gains(pure: Planned, in_rho: Planned, request: Request) -> bool:
-    if request.max_error is not None:
+    if request.asks_error:
         return pure.publication.epsilon < _WORTH_SAYING * in_rho.publication.epsilon
     return pure.error < _WORTH_SAYING * in_rho.error
 
 
 def _gain(pure: Planned, in_rho: Planned, request: Request) -> str:
-    if request.max_error is not None:
+    if request.asks_error:
         return f"need an epsilon of {float(pure.publication.epsilon):.4g} instead of {float(in_rho.publication.epsilon):.4g}"
     if len(pure.publication.readings) > 1:
         return f"err {pure.error / in_rho.error:.2f} times as much over all figures"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dbext.mechanisms.error import TAIL, half_width
+from dbext.mechanisms.error import TAIL, half_width_of
 from dbext.privacy.noise import DiscreteLaplace, Noise, scaled
 
 #: Parameters of noise are multiples of 1 / 1024: fine enough to lose no accuracy, coarse enough for fast exact sampling.
@@ -23,11 +24,13 @@ def largest_noise_within(max_error: Fraction, kind: type[Noise], draws: Draws, t
     By bisection: a half width never falls when the parameter grows. None when even the smallest parameter is too much. Large parameters
     (encoded mechanisms weigh with small fractions) are cut to 22 bits, for fast exact sampling.
     """
+    counts = Counter((factor, abs(weight)) for factor, weight in draws if weight)
+    factors = {factor for factor, _ in counts}
 
     def fits(numerator: int) -> bool:
         noise = kind(Fraction(numerator, DENOMINATOR))
-        noises = {factor: scaled(noise, factor) for factor, _ in draws}
-        return half_width([(noises[factor], weight) for factor, weight in draws], tail) <= max_error
+        noises = {factor: scaled(noise, factor) for factor in factors}
+        return half_width_of([(noises[factor], weight, number) for (factor, weight), number in counts.items()], tail) <= max_error
 
     low, high = 0, _beyond(max_error, kind, draws)
     while high - low > max(1, low >> _BITS):

@@ -173,7 +173,7 @@ def local_plans(
 
 def _refuse(shape: Shape, request: Request, types: Sequence[EntryType], declaration: Declaration, cells: int) -> None:
     """Refuse what the local model cannot publish, or cannot bound."""
-    if request.max_error is not None or request.band is not None:
+    if request.asks_error or request.band is not None:
         raise BadArgument("max_error and band are not for the local model", hint="Give epsilon; dp_plan_release shows the errors.")
     if shape.measure.counts_events:
         raise BadArgument("in the local model an entry reports its net change or its state", hint="Use measure => 'net' or 'state'.")

@@ -34,6 +34,7 @@ from dbext.query.calendar import Tick
 from dbext.query.declaration import Declaration
 from dbext.query.exact_error import largest_noise_within
 from dbext.query.levels import levelled, with_levels, with_period
+from dbext.query.limits import require_affordable
 from dbext.query.plan import Plan
 from dbext.query.shape import Request, Shape, shape_of
 
@@ -208,8 +209,11 @@ def _for_error(blank: Plan, kind: type[Noise], request: Request, types: Sequence
         raise BadArgument("max_error is not for releases with levels", hint="Give epsilon; dp_plan_release shows the errors.")
     widest = [(blank.factor(number), weight) for number, weight in blank.mechanism.answer(spread(blank.mechanism).period)]
     noise = largest_noise_within(request.max_error, kind, widest, blank.tail(1))
-    if noise is None:
-        return None
+    return None if noise is None else at_noise(blank, noise, types, delta)
+
+
+def at_noise(blank: Plan, noise: Noise, types: Sequence[EntryType], delta: Decimal) -> Plan | None:
+    """A plan with noise that is given, at the least epsilon that covers what it costs; None if nobody may ask for as much."""
     finished = _with_noise(blank, noise, types, _joint(blank, types))
     epsilon = Fraction(epsilon_of(max(finished.lifetime.values(), default=0), delta))
     return replace(finished, epsilon=epsilon) if epsilon <= MAX_EPSILON else None
@@ -250,7 +254,7 @@ def _ranked(plans: list[Plan], request: Request) -> tuple[Candidate, ...]:
         best = min(measured, key=lambda candidate: candidate.mean_std_error)
     else:
         best = min(measured, key=lambda candidate: candidate.plan.epsilon)
-        _refuse_dear(best.plan.epsilon, request)
+        require_affordable(best.plan.epsilon, request)
     return tuple(replace(one, chosen=one is best, reason=_reason(one, best, request)) for one in measured)
 
 
@@ -258,15 +262,6 @@ def _measured(found: Plan) -> Candidate:
     squares, variance = spread(found.mechanism), found.noise.variance
     widest = found.half_width_95(squares.period)
     return Candidate(found, math.sqrt(variance * squares.mean), math.sqrt(variance * squares.worst), widest)
-
-
-def _refuse_dear(needed: Fraction, request: Request) -> None:
-    if request.epsilon is not None and needed > request.epsilon:
-        shown = math.ceil(needed * 10**6) / 10**6
-        raise BadArgument(
-            f"max_error of {float(request.max_error):g} needs an epsilon of {shown:g}, above the {float(request.epsilon):g} allowed",
-            hint="Allow a larger max_error, or a larger epsilon.",
-        )
 
 
 def _reason(one: Candidate, best: Candidate, request: Request) -> str:

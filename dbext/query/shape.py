@@ -26,7 +26,8 @@ class Request:
 
     `start_tick` is the boundary at which the release begins, by default the present one; `first_tick` the tick that holds the baseline.
     `aligned` is False when the user chose the start. With `max_error`, the smallest epsilon is taken whose widest 95% interval reaches
-    no further than that to either side; `epsilon` then is the most it may cost. `band` is pointwise (the default) or simultaneous.
+    no further than that to either side; `epsilon` then is the most it may cost. `max_errors` are such limits by the name of a figure.
+    `band` is pointwise (the default) or simultaneous.
     `levels` are the lengths of a hierarchy's blocks, `ranges` those of the ranges that matter most.
     `at_horizon` says whether a running total ends there or renews itself; by default one with a stated horizon ends.
     `noise` laplace takes Laplace noise at its price in epsilon, gaussian only Gaussian noise; without it what errs least at a price in rho
@@ -47,6 +48,12 @@ class Request:
     at_horizon: str | None = None
     noise: str | None = None
     whole: bool = False
+    max_errors: tuple[tuple[str, Fraction], ...] = ()
+
+    @property
+    def asks_error(self) -> bool:
+        """Whether errors are given, and the price is sought."""
+        return self.max_error is not None or bool(self.max_errors)
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ def _banded(shape: Shape, request: Request, *, grouped: bool) -> Shape:
         raise BadArgument(
             "a simultaneous band over windows without end would be infinitely wide", hint="Give the release a horizon: horizon => 365."
         )
-    if grouped and request.max_error is not None:
+    if grouped and request.asks_error:
         raise BadArgument(
             "max_error is about one window, not about a simultaneous band of many groups", hint="Ask for an epsilon, or leave band out."
         )

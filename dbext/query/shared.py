@@ -6,17 +6,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 
 from dbext.mechanisms.disjoint import DisjointSums, disjoint_sums
-from dbext.mechanisms.shared_windows import AnyWindow, SharedWindows, shared_root
+from dbext.mechanisms.error import half_width
+from dbext.mechanisms.shared_windows import SharedWindows, shared_root
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from dbext.privacy.pattern import Windows
 from dbext.query.admissible import LONGEST_ROOT
 from dbext.query.calendar import Tick
 from dbext.query.declaration import Declaration
+from dbext.query.exact_error import largest_noise_within
 from dbext.query.plan import Plan
-from dbext.query.planner import Candidate, blank_plan, for_epsilon
+from dbext.query.planner import Candidate, at_noise, blank_plan, for_epsilon
 from dbext.query.shape import Request, Shape, shape_of
 from dbext.query.statistic import Statistic
 
@@ -44,10 +47,11 @@ class Together:
     error: float
 
 
-def shared_candidates(shared: Shared, statistics: Sequence[Statistic]) -> Together | None:
+def shared_candidates(shared: Shared, statistics: Sequence[Statistic], limits: Sequence[Fraction] | None = None) -> Together | None:
     """The ways to answer windows of one statistic from one stream; None if they are not whole numbers of periods.
 
-    Errors of a candidate are those of the longest window (`mean`), and the root of the sum over all windows for the choice.
+    Errors of a candidate are those of the longest window (`mean`), and the root of the sum over all windows for the choice. With `limits`
+    noise is as large as the half width of every window allows, and the least epsilon is chosen; None if no way reaches them.
     """
     shapes = [_shape(shared, statistic) for statistic in statistics]
     if any(shape.width is None for shape in shapes):
@@ -57,10 +61,16 @@ def shared_candidates(shared: Shared, statistics: Sequence[Statistic]) -> Togeth
         return None
     windows = tuple(one.steps for one in assembled)
     longest = shapes[windows.index(max(windows))]
-    made = [_planned(shared, longest, mechanism, kind) for mechanism, kind in _mechanisms(shared, assembled)]
+    within = None if limits is None else dict(zip(windows, limits, strict=True))
+    tried = (_planned(shared, longest, mechanism, kind, within) for mechanism, kind in _mechanisms(shared, assembled))
+    made = [one for one in tried if one is not None]
+    if not made:
+        return None
     total = [math.sqrt(sum(_variance(plan, window) for window in windows)) for plan in made]
-    best = total.index(min(total))
-    found = [_candidate(plan, max(windows), total[n] / total[best], chosen=n == best) for n, plan in enumerate(made)]
+    measured, what = (total, "error") if limits is None else ([float(plan.epsilon) for plan in made], "epsilon")
+    best = measured.index(min(measured))
+    reasons = [_reason(one / measured[best], what, chosen=n == best) for n, one in enumerate(measured)]
+    found = [_candidate(plan, max(windows), reasons[n], chosen=n == best) for n, plan in enumerate(made)]
     return Together(windows, tuple(found), total[best])
 
 
@@ -81,24 +91,40 @@ def _mechanisms(shared: Shared, assembled: Sequence[DisjointSums]) -> Iterator[t
         yield SharedWindows(longest.grid, windows, shared_root(windows), longest.age, longest.count), DiscreteGaussian
 
 
-def _planned(shared: Shared, shape: Shape, mechanism: DisjointSums | SharedWindows, kind: type[Noise]) -> Plan:
+def _planned(
+    shared: Shared, shape: Shape, mechanism: DisjointSums | SharedWindows, kind: type[Noise], within: dict[int, Fraction] | None
+) -> Plan | None:
     pure = shared.delta == 0
     blank = blank_plan(shape, mechanism, grouped=shared.declaration.grouped, pure=pure)
-    return for_epsilon(blank, kind, shared.request, shared.types, shared.delta)
+    if within is None:
+        return for_epsilon(blank, kind, shared.request, shared.types, shared.delta)
+    noises = [
+        largest_noise_within(limit, kind, [(Fraction(1), weight) for weight in _weights(mechanism, window)], blank.tail(1))
+        for window, limit in within.items()
+    ]
+    return None if None in noises else at_noise(blank, min(noises, key=lambda noise: noise.variance), shared.types, shared.delta)
+
+
+def _weights(mechanism: DisjointSums | SharedWindows, window: int) -> list[float]:
+    """The weights of an answer about a window in the long run, when it holds the most noise."""
+    if isinstance(mechanism, DisjointSums):
+        return [1] * window
+    count = mechanism.count or _SETTLED * mechanism.longest
+    return mechanism.answer_series(window, count + mechanism.longest - 1).tolist()
 
 
 def _variance(plan: Plan, window: int) -> float:
-    """The variance of the answer about a window, in the long run."""
-    if isinstance(plan.mechanism, DisjointSums):
-        return plan.noise.variance * window
-    count = plan.mechanism.count or _SETTLED * plan.mechanism.longest
-    series = plan.mechanism.answer_series(window, count + plan.mechanism.longest - 1)
-    return plan.noise.variance * float((series**2).sum())
+    return plan.noise.variance * math.fsum(weight * weight for weight in _weights(plan.mechanism, window))
 
 
-def _candidate(plan: Plan, window: int, ratio: float, *, chosen: bool) -> Candidate:
+def _reason(ratio: float, what: str, *, chosen: bool) -> str:
+    if not chosen:
+        return f"{ratio:.2f} times the {what} of the best"
+    return "smallest error of all windows together" if what == "error" else "smallest epsilon for all windows together"
+
+
+def _candidate(plan: Plan, window: int, reason: str, *, chosen: bool) -> Candidate:
     """The candidate with the error of its longest window."""
     error = math.sqrt(_variance(plan, window))
-    reason = "smallest error of all windows together" if chosen else f"{ratio:.2f} times the error of the best"
-    width = replace(plan, mechanism=AnyWindow(plan.mechanism, window)).half_width_95(1)
+    width = half_width([(plan.noise, weight) for weight in _weights(plan.mechanism, window)])
     return Candidate(plan, error, error, width, chosen, reason)

@@ -5,12 +5,15 @@ All streams of a publication are priced in one unit (`choose` compares the units
 Each stream is planned by itself, with the whole budget. The split then makes the sum of all squared errors least, each in units of the
 largest value that one entry can add: with errors v_i at the whole budget, shares are proportional to v_i^(1/2) where variance falls with
 rho, and to v_i^(1/3) where it falls with epsilon squared. At last all noise together is made as small as the accountant allows.
+
+Backwards, from errors to a price, there is nothing to split: each stream gets as much noise as its own limit allows, by the way that costs
+least, and all of them together cost what the accountant says.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -28,13 +31,17 @@ from dbext.query.calendar import Tick
 from dbext.query.declaration import Declaration, TimeRange
 from dbext.query.labels import labels_of
 from dbext.query.levels import with_period
+from dbext.query.limits import limits_of, require_affordable
 from dbext.query.plan import Plan
-from dbext.query.planner import Candidate, candidates, priced_at
+from dbext.query.planner import MAX_EPSILON, Candidate, candidates, priced_at
 from dbext.query.publication import Publication, Reading, Stream
 from dbext.query.refusal import refused
 from dbext.query.shape import Request, shape_of
 from dbext.query.shared import Shared, shared_candidates
-from dbext.query.statistic import Statistic, scale_of, statistics_of
+from dbext.query.statistic import Formula, Statistic, scale_of, statistics_of
+
+#: The candidates of a statistic, for what is asked of its stream.
+Made = Callable[[Statistic, Request], tuple[Candidate, ...]]
 
 
 @dataclass(frozen=True)
@@ -51,17 +58,18 @@ class Planned:
     """A publication, and what its streams were chosen from.
 
     `error` compares publications of the same figures: the mean standard error of one stream; of several, at their shares, the root of the
-    sum of squared errors, each in units of the largest value.
+    sum of squared errors, each in units of the largest value. `backwards`: every option is at its own price, for the errors asked for.
     """
 
     publication: Publication
     options: tuple[Option, ...]
     error: float
+    backwards: bool = False
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What will noise one stream, planned with the whole budget: its error in squared units of its largest value, over all windows."""
+    """What will noise one stream, planned with the whole budget (or for its error): its error in squared units of its largest value."""
 
     statistic: Statistic
     places: tuple[int, ...]
@@ -92,25 +100,36 @@ def publication_at(
     statistics, formulas = statistics_of(declaration, bounds or {}, labels_of(declaration, measure))
 
     @cache
-    def planned(window: TimeRange | None, values: Values, asked: Request) -> tuple[Candidate, ...]:
+    def candidates_of(window: TimeRange | None, values: Values, asked: Request) -> tuple[Candidate, ...]:
         return candidates(_windowed(declaration, window), asked, tick, types, delta, values)
 
-    def made(statistic: Statistic, asked: Request = request) -> tuple[Candidate, ...]:
-        return planned(statistic.range, statistic.values, asked)
+    def made(statistic: Statistic, asked: Request) -> tuple[Candidate, ...]:
+        return candidates_of(statistic.range, statistic.values, asked)
 
+    limits = limits_of(request, statistics, formulas)
+    wishes = [_wish(request, limit) for limit in limits or [None] * len(statistics)]
     if len(statistics) == 1:
-        (statistic,) = statistics
-        within = None if request.max_error is None else request.max_error / scale_of(statistic)
-        options = made(statistic, replace(request, max_error=within))
-        chosen = next(one.plan for one in options if one.chosen)
-        stream = Stream(statistic.predicate, statistic.term, chosen)
-        publication = Publication((stream,), (Reading(0),), formulas, chosen.epsilon, chosen.lifetime, chosen.notes)
-        shown = _options(statistic.name, 1.0, options, statistic)
-        return Planned(publication, shown, next(one.candidate.mean_std_error for one in shown if one.candidate.chosen))
-    _require_epsilon(request)
-    shared = Shared(declaration, request, tick, types, priced)
-    choices = [choice for group in _groups(statistics) for choice in _choices(group, statistics, made, shared)]
-    return _together([replace(choice, notes=shape.notes) for choice in choices], formulas, request, types, priced)
+        planned = _alone(statistics[0], formulas, made(statistics[0], wishes[0]), backwards=limits is not None)
+    else:
+        shared = Shared(declaration, request, tick, types, priced)
+        choices = [choice for group in _groups(statistics) for choice in _choices(group, statistics, made, shared, limits)]
+        planned = _together([replace(choice, notes=shape.notes) for choice in choices], formulas, request, types, priced)
+    if limits is not None:
+        require_affordable(planned.publication.epsilon, request)
+    return planned
+
+
+def _wish(request: Request, limit: Fraction | None) -> Request:
+    """What is asked of one stream: the whole budget, or its error at any price."""
+    return request if limit is None else replace(request, max_error=limit, max_errors=(), epsilon=None)
+
+
+def _alone(statistic: Statistic, formulas: tuple[Formula, ...], options: Sequence[Candidate], *, backwards: bool) -> Planned:
+    chosen = next(one.plan for one in options if one.chosen)
+    stream = Stream(statistic.predicate, statistic.term, chosen)
+    publication = Publication((stream,), (Reading(0),), formulas, chosen.epsilon, chosen.lifetime, chosen.notes)
+    shown = _options(statistic.name, 1.0, options, statistic)
+    return Planned(publication, shown, next(one.candidate.mean_std_error for one in shown if one.candidate.chosen), backwards)
 
 
 def _windowed(declaration: Declaration, window: TimeRange | None) -> Declaration:
@@ -128,14 +147,6 @@ def _require_states(declaration: Declaration, measure: Measure) -> None:
             )
 
 
-def _require_epsilon(request: Request) -> None:
-    if request.max_error is not None:
-        raise BadArgument(
-            "max_error is about one figure, and these are several, in units of their own",
-            hint="Give epsilon; dp_plan_release shows the error of each.",
-        )
-
-
 def _groups(statistics: Sequence[Statistic]) -> list[list[int]]:
     """The places of statistics that differ in their windows alone."""
     groups: dict[Statistic, list[int]] = {}
@@ -144,22 +155,35 @@ def _groups(statistics: Sequence[Statistic]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _choices(group: Sequence[int], statistics: Sequence[Statistic], made: object, shared: Shared) -> list[Choice]:
-    """Windows of one statistic: a stream each, or one for all of them, whichever errs less at the same price."""
+def _choices(
+    group: Sequence[int], statistics: Sequence[Statistic], made: Made, shared: Shared, limits: Sequence[Fraction] | None
+) -> list[Choice]:
+    """Windows of one statistic: a stream each, or one for all of them, whichever errs (or, with limits, costs) less."""
     separate = []
     for place in group:
-        options = made(statistics[place])
+        options = made(statistics[place], _wish(shared.request, limits and limits[place]))
         best = next(one for one in options if one.chosen)
         separate.append(Choice(statistics[place], (place,), (), options, _relative(best, best.mean_std_error, statistics[place])))
     if len(group) == 1 or shared.request.levels:
         return separate
-    together = shared_candidates(shared, [statistics[place] for place in group])
+    together = shared_candidates(shared, [statistics[place] for place in group], limits and [limits[place] for place in group])
     if together is None:
         return separate
     statistic = statistics[group[0]]
     best = next(one for one in together.made if one.chosen)
     one = Choice(statistic, tuple(group), together.windows, together.made, _relative(best, together.error, statistic))
+    if limits is not None:
+        return min([one], separate, key=lambda choices: _price([choice.plan for choice in choices], shared.types))
     return [one] if one.variance <= _split_variance(separate, pure=one.plan.pure) else separate
+
+
+def _price(plans: Sequence[Plan], types: Sequence[EntryType]) -> int:
+    """What the worst entry loses to all plans together, in picos."""
+    return max(_lifetime(plans, types).values(), default=0)
+
+
+def _lifetime(plans: Sequence[Plan], types: Sequence[EntryType]) -> Mapping[int, int]:
+    return worst_case_loss([charge for plan in plans for charge in plan.charges], types, plans[0].pure)
 
 
 def _relative(one: Candidate, error: float, statistic: Statistic) -> float:
@@ -178,31 +202,20 @@ def _split_variance(choices: Sequence[Choice], *, pure: bool) -> float:
     return sum(choice.variance ** (1 / power) for choice in choices) ** power
 
 
-def _together(choices: list[Choice], formulas: tuple, request: Request, types: Sequence[EntryType], delta: Decimal) -> Planned:
-    """Split the budget, and calibrate all streams together."""
-    pure = choices[0].plan.pure
-    roots = [choice.variance ** (1 / (3 if pure else 2)) for choice in choices]
-    shares = [root / sum(roots) for root in roots]
-    target = budget_picos(request.epsilon, delta)
-    plans = [_at_share(choice.plan, Fraction(share).limit_denominator(10**6)) for choice, share in zip(choices, shares, strict=True)]
-
-    def loss(factor: Fraction) -> int:
-        charges = [charge for plan in plans for charge in _scaled(plan, factor).charges]
-        return max(worst_case_loss(charges, types, pure).values(), default=0)
-
-    proportional = pure or all(isinstance(plan.noise, DiscreteGaussian) for plan in plans)
-    factor = factor_for(loss, target, proportional=proportional)
-    plans = [_priced(_scaled(plan, factor), types, delta) for plan in plans]
-    lifetime = worst_case_loss([charge for plan in plans for charge in plan.charges], types, pure)
-    if max(lifetime.values()) > target:
-        raise InternalError("a calibrated release costs more than it was allowed")
+def _together(
+    choices: list[Choice], formulas: tuple[Formula, ...], request: Request, types: Sequence[EntryType], delta: Decimal
+) -> Planned:
+    """The publication of several streams: their budget split, or each as exact as it was asked to be."""
+    plans, shares = _as_exact(choices, types, delta) if request.asks_error else _split(choices, request, types, delta)
+    lifetime = _lifetime(plans, types)
+    epsilon = Fraction(epsilon_of(max(lifetime.values()), delta)) if request.asks_error else request.epsilon
     streams = tuple(
         Stream(choice.statistic.predicate, choice.statistic.term, plan, choice.windows, share)
         for choice, plan, share in zip(choices, plans, shares, strict=True)
     )
-    publication = Publication(streams, _readings(choices), formulas, request.epsilon, lifetime, choices[0].notes)
+    publication = Publication(streams, _readings(choices), formulas, epsilon, lifetime, choices[0].notes)
     if publication.renews:
-        both = worst_case_loss((*publication.charges, *publication.charges_of_epoch(2, types)), types, pure)
+        both = worst_case_loss((*publication.charges, *publication.charges_of_epoch(2, types)), types, plans[0].pure)
         note = f"an entry that lives through two epochs loses up to epsilon {float(epsilon_of(max(both.values()), delta)):.4g}"
         publication = replace(publication, notes=(*publication.notes, note))
     options = tuple(
@@ -211,7 +224,32 @@ def _together(choices: list[Choice], formulas: tuple, request: Request, types: S
         for option in _options(_name(choice), share, _rescaled(choice, plan), choice.statistic)
     )
     wider = [_continuous(plan.noise) / _continuous(choice.plan.noise) for choice, plan in zip(choices, plans, strict=True)]
-    return Planned(publication, options, math.sqrt(sum(one.variance * by for one, by in zip(choices, wider, strict=True))))
+    error = math.sqrt(sum(one.variance * by for one, by in zip(choices, wider, strict=True)))
+    return Planned(publication, options, error, request.asks_error)
+
+
+def _split(choices: Sequence[Choice], request: Request, types: Sequence[EntryType], delta: Decimal) -> tuple[list[Plan], list[float]]:
+    """Split the budget, and calibrate all streams together; returns plans and shares."""
+    pure = choices[0].plan.pure
+    roots = [choice.variance ** (1 / (3 if pure else 2)) for choice in choices]
+    shares = [root / sum(roots) for root in roots]
+    target = budget_picos(request.epsilon, delta)
+    plans = [_at_share(choice.plan, Fraction(share).limit_denominator(10**6)) for choice, share in zip(choices, shares, strict=True)]
+    proportional = pure or all(isinstance(plan.noise, DiscreteGaussian) for plan in plans)
+    factor = factor_for(lambda factor: _price([_scaled(plan, factor) for plan in plans], types), target, proportional=proportional)
+    plans = [_priced(_scaled(plan, factor), types, delta) for plan in plans]
+    if _price(plans, types) > target:
+        raise InternalError("a calibrated release costs more than it was allowed")
+    return plans, shares
+
+
+def _as_exact(choices: Sequence[Choice], types: Sequence[EntryType], delta: Decimal) -> tuple[list[Plan], list[float]]:
+    """Leave all streams as they are: none may have more noise. Shares are those of their prices."""
+    plans = [choice.plan for choice in choices]
+    if epsilon_of(_price(plans, types), delta) > MAX_EPSILON:
+        raise BadArgument("no noise is that small at any allowed epsilon", hint="Allow larger errors, longer windows or a shorter horizon.")
+    prices = [_price([plan], types) for plan in plans]
+    return plans, [price / (sum(prices) or 1) for price in prices]
 
 
 def _at_share(plan: Plan, share: Fraction) -> Plan:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +26,8 @@ from dbext.service.literals import check_literals
 from dbext.service.numbers import delta_from, epsilon_from
 from dbext.service.wish import Wish
 
+#: No error that anybody could mean is larger.
+LARGEST_ERROR = 10**18
 EXAMPLE = "dp_create_release(..., epsilon => 0.5)"
 
 
@@ -82,6 +86,7 @@ def draft(
     at_horizon: str | None = None,
     key_delta: str | None = None,
     noise: str | None = None,
+    max_errors: str | None = None,
 ) -> Draft:
     """Compile a declaration and bind it; refuses whatever the caller may not read."""
     table, columns, bound = _bound(session, declaration)
@@ -89,9 +94,9 @@ def draft(
         start_tick=_start(session, table, start),
         every=None if every is None else _span("every", every),
         measure=measure,
-        epsilon=None if epsilon is None and max_error is not None else Fraction(epsilon_from(epsilon, EXAMPLE)),
+        epsilon=None if epsilon is None and (max_error, max_errors) != (None, None) else Fraction(epsilon_from(epsilon, EXAMPLE)),
         horizon=horizon,
-        max_error=None if max_error is None else _max_error(max_error),
+        max_error=_max_error(max_error),
         aligned=start is None,
         first_tick=table.first_tick,
         band=band,
@@ -99,9 +104,10 @@ def draft(
         ranges=_spans("ranges", ranges),
         at_horizon=at_horizon,
         noise=noise,
+        max_errors=_max_errors(max_errors),
     )
-    keys = _key_source(bound, groups, key_delta)
-    return Draft(table, tuple(columns), bound, keys, request, bounds.of_table(session, table.table_id))
+    keyed = _key_source(bound, groups, key_delta)
+    return Draft(table, tuple(columns), bound, keyed, request, bounds.of_table(session, table.table_id))
 
 
 def _bound(session: Session, declaration: str | None) -> tuple[TrackedTable, list[Column], Declaration]:
@@ -188,11 +194,23 @@ def _require_history(session: Session, table: TrackedTable, name: str, boundary:
         raise BadArgument(f"{name} lies before the history of table {table.shown_name}, which begins at {begins}")
 
 
-def _max_error(text: str) -> Fraction:
+def _max_error(given: str | Decimal | None, name: str = "max_error") -> Fraction | None:
+    if given is None:
+        return None
     try:
-        value = Fraction(text)
+        value = Fraction(given)
     except ValueError as fault:
-        raise BadArgument("max_error must be a finite number") from fault
-    if value <= 0:
-        raise BadArgument("max_error must be positive")
+        raise BadArgument(f"{name} must be a finite number") from fault
+    if not 0 < value <= LARGEST_ERROR:
+        raise BadArgument(f"{name} must be positive, and at most {LARGEST_ERROR}")
     return value
+
+
+def _max_errors(text: str | None) -> tuple[tuple[str, Fraction], ...]:
+    """Return errors by the name of a figure, from a JSON object of numbers, which are read as they are written."""
+    if text is None:
+        return ()
+    given = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    if not isinstance(given, dict) or not given or not all(isinstance(value, Decimal) for value in given.values()):
+        raise BadArgument("max_errors must give numbers by the names of figures", hint="Write it like max_errors => '{\"n\": 10}'.")
+    return tuple((name, _max_error(value, "each of max_errors")) for name, value in given.items())

@@ -83,7 +83,7 @@ def candidate_rows(made: Planned, types: Sequence[EntryType], delta: Fraction) -
             "noise": _noise(one),
             "mean_std_error": one.mean_std_error,
             "worst_std_error": one.worst_std_error,
-            "epsilon_by_type": {names[number]: _epsilon(option, picos, delta) for number, picos in one.lifetime.items()},
+            "epsilon_by_type": {names[number]: _epsilon(made, option, picos, delta) for number, picos in one.lifetime.items()},
             "chosen": one.chosen,
             "reason": one.reason,
             "kind": one.plan.kind,
@@ -98,9 +98,9 @@ def candidate_rows(made: Planned, types: Sequence[EntryType], delta: Fraction) -
     ]
 
 
-def _epsilon(option: Option, picos: int, delta: Fraction) -> float:
+def _epsilon(made: Planned, option: Option, picos: int, delta: Fraction) -> float:
     """Return what a candidate costs at its stream's share: those that were not chosen were priced with the whole budget."""
-    costs = picos if option.candidate.chosen else round(picos * option.share)
+    costs = picos if option.candidate.chosen or made.backwards else round(picos * option.share)
     return float(epsilon_of(costs, Fraction(0) if option.candidate.plan.pure else delta))
 
 

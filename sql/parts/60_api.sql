@@ -74,7 +74,8 @@ COMMENT ON FUNCTION dp_set_budget(regclass, numeric, numeric, text, numeric) IS
 
 CREATE FUNCTION dbext_private.release_arguments(
     name text, declaration text, every interval, measure text, epsilon numeric, groups text, start text, horizon integer, max_error numeric,
-    band text, levels interval[], ranges interval[], at_horizon text, model text, roster text, publish_reports boolean, key_delta numeric, noise text
+    band text, levels interval[], ranges interval[], at_horizon text, model text, roster text, publish_reports boolean, key_delta numeric, noise text,
+    max_errors jsonb
 ) RETURNS jsonb
 LANGUAGE sql STABLE
 RETURN pg_catalog.jsonb_build_object(
@@ -82,7 +83,7 @@ RETURN pg_catalog.jsonb_build_object(
     'groups', groups, 'start', start, 'horizon', horizon, 'max_error', max_error::text, 'band', band,
     'levels', dbext_private.spans(levels), 'ranges', dbext_private.spans(ranges),
     'at_horizon', at_horizon,
-    'model', model, 'roster', roster, 'publish_reports', publish_reports, 'key_delta', key_delta::text, 'noise', noise);
+    'model', model, 'roster', roster, 'publish_reports', publish_reports, 'key_delta', key_delta::text, 'noise', noise, 'max_errors', max_errors::text);
 COMMENT ON FUNCTION dbext_private.release_arguments IS
     'The arguments of a declaration, as Python takes them.';
 
@@ -92,12 +93,12 @@ CREATE FUNCTION dp_create_release(
     band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL,
     at_horizon text DEFAULT NULL,
     model text DEFAULT 'central', roster text DEFAULT NULL, publish_reports boolean DEFAULT false,
-    key_delta numeric DEFAULT NULL, noise text DEFAULT NULL
+    key_delta numeric DEFAULT NULL, noise text DEFAULT NULL, max_errors jsonb DEFAULT NULL
 ) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN dbext_private.call('create_release', dbext_private.release_arguments(
-        name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports, key_delta, noise)) #>> '{}';
+        name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports, key_delta, noise, max_errors)) #>> '{}';
 END $$;
 COMMENT ON FUNCTION dp_create_release IS
     'Declare a release: plans it, reserves its lifetime loss and creates its table in schema dp_release. start is read in the table''s time zone.';
@@ -108,13 +109,13 @@ CREATE FUNCTION dp_plan_release(
     band text DEFAULT NULL, levels interval[] DEFAULT NULL, ranges interval[] DEFAULT NULL,
     at_horizon text DEFAULT NULL,
     model text DEFAULT 'central', roster text DEFAULT NULL, publish_reports boolean DEFAULT false,
-    key_delta numeric DEFAULT NULL, noise text DEFAULT NULL
+    key_delta numeric DEFAULT NULL, noise text DEFAULT NULL, max_errors jsonb DEFAULT NULL
 ) RETURNS SETOF dbext.candidate
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY SELECT * FROM jsonb_populate_recordset(NULL::dbext.candidate, dbext_private.call('plan_release',
         dbext_private.release_arguments(
-            name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports, key_delta, noise)));
+            name, declaration, every, measure, epsilon, groups, start, horizon, max_error, band, levels, ranges, at_horizon, model, roster, publish_reports, key_delta, noise, max_errors)));
 END $$;
 COMMENT ON FUNCTION dp_plan_release IS
     'What dp_create_release with the same arguments would choose from, with predicted errors and prices. Spends nothing, reads no data.';

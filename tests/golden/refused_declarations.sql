@@ -271,9 +271,10 @@ hint: Use measure => 'entered' for those who came in the window, 'left' for thos
 -- every: 1 day
 -- bounds: age 0 120
 -- max_error: 10
-SELECT count(*) AS n, sum(age) FROM cases;
-DP001: max_error is about one figure, and these are several, in units of their own
-hint: Give epsilon; dp_plan_release shows the error of each.;
+-- measure: state
+SELECT count(*) AS n, avg(age) FROM cases;
+DP001: no budget promises an error of avg: how exact avg() is depends on how many entries there are
+hint: Declare count and sum of the same column beside it and limit their errors, or give epsilon.;
 
 -- every: 1 day
 -- bounds: score -1000000 1000000 0.1
@@ -819,7 +820,7 @@ DP001: horizon must lie between 1 and 20000 periods;
 -- epsilon: 1
 SELECT count(*) FROM cases;
 DP001: max_error of 10 needs an epsilon of 30.7043, above the 1 allowed
-hint: Allow a larger max_error, or a larger epsilon.;
+hint: Allow a larger error, or a larger epsilon.;
 
 -- every: 1 day
 -- max_error: 0

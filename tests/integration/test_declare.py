@@ -68,7 +68,8 @@ def test_arguments_outside_their_range_are_refused(ready):
         "every": ("1 hour", "36 hours", "-1 day", "0"),
         "horizon": (0, -1),
         "measure": ("median", ""),
-        "max_error": ("-1", "0", "NaN", "Infinity"),
+        "max_error": ("-1", "0", "NaN", "Infinity", "1e19"),
+        "max_errors": ("{}", "[]", "7", '{"net": "7"}', '{"net": -1}', '{"net": 0}', '{"other": 7}', '{"net": null}', '{"net": 1e400}'),
         "start": ("2020-01-05 00:00:01", "soon", "infinity", "2020-01-05 00:00+00", ""),
     }
     for option, values in wrong.items():

@@ -261,17 +261,22 @@ MANY = 2500
 
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_published_noise_has_the_stated_size(people, delta):
-    """2,500 empty groups show nothing but noise: variance, mean and coverage of a count and of a sum. 0.9 or 1.1 of the scale is seen."""
+    """2,500 empty groups on eight days show nothing but noise, which is fresh every day: its variance, and how many intervals hold.
+
+    0.9 or 1.1 of the scale is seen, at more than four standard deviations of what is measured.
+    """
     people.execute("SELECT dp_set_budget('people', 1000, %s::numeric)", (delta,))
     keys = ", ".join(f"('g{n}')" for n in range(MANY))
     declare(
         people,
         "one",
-        "SELECT county, count(*) AS n, sum(income) AS total, avg(income) AS mean FROM people GROUP BY county",
+        "SELECT county, count(*) AS n, sum(income) AS total, avg(income) AS mean FROM people "
+        "WHERE dp_time > now() - INTERVAL '1 day' GROUP BY county",
+        measure="entered",
         groups=f"VALUES {keys}",
         epsilon=2,
     )
-    people.day(3)
+    people.day(8)
     people.execute("CALL dp_publish()")
     for name in ("n", "total"):
         rows = people.database.fetch(
@@ -379,3 +384,34 @@ def test_a_question_about_a_sum_is_charged_once_and_remembered(people):
     for column, said in (("county", "no bounds"), ("nothing", "no tracked column"), (None, "no tracked column")):
         with pytest.raises(psycopg.Error, match=said):
             people.session.execute(ask, (column, first, last, None, "net", 1))
+
+
+def test_errors_of_several_figures_are_kept_in_units_of_their_columns(people):
+    """Fractions are read as they are written; what is reserved is what the errors cost, and every published interval keeps its limit."""
+    text = "SELECT county, count(age) AS n, sum(age) AS years, sum(income) AS money, avg(age) FROM people GROUP BY county"
+    limits = {"n": "2.5", "years": "200", "money": "2500"}
+    wishes = {"groups": KEYS, "epsilon": None, "max_errors": json.dumps({name: float(limit) for name, limit in limits.items()})}
+    shown = people.session.execute(
+        "SELECT stream, epsilon_by_type, reason FROM dp_plan_release('one', %s, '1 day', groups => %s, horizon => 16, max_errors => %s)"
+        " WHERE chosen",
+        (text, KEYS, wishes["max_errors"]),
+    ).fetchall()
+    assert [row[0] for row in shown] == ["count", "sum of age", "sum of income"]
+    assert {row[2] for row in shown} == {"smallest epsilon for this error"}
+    said = declare(people, "one", text, **wishes)
+    reserved = float(said.partition("reserves epsilon ")[2].split()[0])
+    assert reserved == pytest.approx(sum(row[1]["any"] for row in shown), rel=1e-6)
+    assert float(people.database.value("SELECT reserved FROM dbext.budget_status")) == pytest.approx(reserved, rel=1e-6)
+    live(people)
+    people.execute("CALL dp_publish()")
+    for name, limit in limits.items():
+        reach = people.database.value(f"SELECT max({name}_upper_95 - {name}_lower_95) / 2 FROM dp_release.one")
+        assert 0.5 * float(limit) <= reach <= float(limit)
+
+
+def test_errors_of_figures_cost_no_more_than_is_allowed(people):
+    text = "SELECT count(*) AS n, sum(age) AS years FROM people"
+    with pytest.raises(psycopg.Error, match="max_errors need an epsilon of") as caught:
+        declare(people, "one", text, epsilon=1, max_errors='{"n": 5, "years": 500}')
+    assert caught.value.sqlstate == "DP001"
+    assert people.database.value("SELECT count(*) FROM dbext.release_status") == 0

@@ -393,6 +393,7 @@ def test_plans_and_explanations(loud):
         ({"roster": None}, "DP001", "needs a roster"),
         ({"measure": "entered"}, "DP001", "reports its net change or its state"),
         ({"max_error": 5}, "DP001", "not for the local model"),
+        ({"max_errors": '{"net": 5}'}, "DP001", "not for the local model"),
         ({"text": OPEN}, "DP001", "need a horizon"),
         ({"text": OPEN, "measure": "net", "horizon": 5, "at_horizon": "renew"}, "DP001", "ends at its horizon"),
         ({"text": BY_COUNTY, "measure": "net", "groups": KEYS, "horizon": 5}, "DP001", "groups are the categories of a state"),

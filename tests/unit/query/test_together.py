@@ -8,9 +8,10 @@ from fractions import Fraction
 import pytest
 
 from dbext.errors import BadArgument, DeclarationRefused
+from dbext.mechanisms.error import half_width
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.constraint import Constraint, EntryType
-from dbext.privacy.conversion import budget_picos
+from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.privacy.measure import Values
 from dbext.query.bounds import Bounds, default_grid, rounded
 from dbext.query.calendar import Span
@@ -19,6 +20,7 @@ from dbext.query.compiler import compile_declaration, resolve
 from dbext.query.planner import candidates
 from dbext.query.publication import publication_from_json
 from dbext.query.shape import Request
+from dbext.query.statistic import scale_of
 from tests.unit.query.tables import COLUMNS, DAY, DELTA, PURE
 
 TYPES = (EntryType(1, "any", Constraint(max_mutations=3)),)
@@ -134,8 +136,89 @@ def test_renewed_totals_reserve_every_stream_of_the_next_epoch():
 def test_what_cannot_be_priced_is_refused():
     with pytest.raises(DeclarationRefused, match="no bounds"):
         planned("SELECT sum(score) FROM cases")
-    with pytest.raises(BadArgument, match="several"):
-        planned("SELECT count(*) AS n, sum(age) AS s FROM cases", epsilon=None, max_error=Fraction(5))
+
+
+def widest(made, place, periods=range(1, 31)):
+    """The widest half width of a statistic in units of its column, recomputed from the weights of every period's answer."""
+    stream, scale = made.streams[made.readings[place].stream], scale_of(made.statistic(place))
+    answers = (made.mechanism(place).answer(period) for period in periods)
+    return max(half_width(stream.plan.draws(answer), made.main.tail(1)) for answer in answers) * scale
+
+
+@pytest.mark.parametrize("delta", [PURE, DELTA])
+@pytest.mark.parametrize(
+    ("sql", "limits"),
+    [
+        ("SELECT count(*) AS n, sum(age) AS s FROM cases", {"n": 40, "s": 4000}),
+        ("SELECT count(age) AS n, sum(age) AS s, avg(age) AS a FROM cases", {"n": 25, "s": 1500}),
+        ("SELECT sum(amount) AS s, count(*) FILTER (WHERE amount > 3) AS n FROM cases", {"s": 300, "n": 30}),
+        (f"SELECT {windows(7, 14, 28)} FROM cases", {"d7": 30, "d14": 40, "d28": 60}),
+        (f"SELECT {windows(7, 28)} FROM cases", {"d7": 8, "d28": 4000}),
+    ],
+)
+def test_errors_of_several_figures_find_the_least_epsilon(sql, limits, delta):
+    """Every interval keeps its limit at every period, as nearly as whole numbers allow, and all streams cost what is said together."""
+    errors = tuple((name, Fraction(limit)) for name, limit in limits.items())
+    found = planned(sql, delta, epsilon=None, max_errors=errors)
+    made = found.publication
+    used = [widest(made, one.sources[0]) / limits[one.label] for one in made.formulas if one.is_linear]
+    assert max(used) <= 1
+    assert (max if any(stream.windows for stream in made.streams) else min)(used) > 0.94
+    lost = max(worst_case_loss(made.charges, TYPES, pure=delta == 0).values())
+    assert lost == max(made.lifetime.values())
+    assert made.epsilon == Fraction(epsilon_of(lost, delta))
+    assert sum(stream.share for stream in made.streams) == pytest.approx(1)
+    for option in (one for one in found.options if one.candidate.chosen):
+        others = [one for one in found.options if one.share == option.share and one.candidate.plan.pure == made.main.pure]
+        assert option.candidate.plan.epsilon == min(one.candidate.plan.epsilon for one in others)
+    with pytest.raises(BadArgument, match="max_errors need an epsilon of"):
+        planned(sql, delta, epsilon=made.epsilon * Fraction(99, 100), max_errors=errors)
+    assert planned(sql, delta, epsilon=made.epsilon, max_errors=errors).publication == made
+
+
+@pytest.mark.parametrize("delta", [PURE, DELTA])
+def test_windows_share_a_stream_where_their_errors_cost_less_so(delta):
+    """Alike limits are met by one stream for all windows; where one window alone must be exact, the others cost next to nothing apart."""
+    alike = planned(f"SELECT {windows(7, 14, 28)} FROM cases", delta, epsilon=None, max_error=Fraction(40)).publication
+    assert [stream.windows for stream in alike.streams] == [(7, 14, 28)]
+    apart = 0
+    for place, days in enumerate((7, 14, 28)):
+        alone = planned(f"SELECT {windows(days)} FROM cases", delta, epsilon=None, max_error=Fraction(40)).publication
+        apart += max(alone.lifetime.values())
+        assert widest(alike, place) <= 40
+    assert max(alike.lifetime.values()) < apart
+    if delta:
+        uneven = planned(f"SELECT {windows(7, 28)} FROM cases", delta, epsilon=None, max_errors=(("d7", Fraction(8)), ("d28", Fraction(4000))))
+        assert [stream.windows for stream in uneven.publication.streams] == [(), ()]
+
+
+def test_one_error_holds_for_every_count_and_sum_that_none_is_named_for():
+    sql = "SELECT count(*) AS n, sum(age) AS s FROM cases"
+    both = planned(sql, epsilon=None, max_error=Fraction(90)).publication
+    assert [widest(both, place) for place in (0, 1)] == [90, pytest.approx(90, rel=0.05)]
+    one = planned(sql, epsilon=None, max_error=Fraction(90), max_errors=(("s", Fraction(900)),)).publication
+    assert [widest(one, place) for place in (0, 1)] == [90, pytest.approx(900, rel=0.05)]
+    assert one.epsilon < both.epsilon / 5
+
+
+@pytest.mark.parametrize(
+    ("sql", "wishes", "said"),
+    [
+        ("SELECT count(*) AS n, avg(age) AS a FROM cases", {"max_error": 5}, "no budget promises an error of a"),
+        ("SELECT avg(age) AS a FROM cases", {"max_errors": {"a": 5}}, "no budget promises an error of a"),
+        ("SELECT count(*) AS n, sum(age) AS s FROM cases", {"max_errors": {"n": 5}}, "does not say how exact s must be"),
+        ("SELECT count(*) AS n, sum(age) AS s FROM cases", {"max_errors": {"n": 5, "t": 5}}, "not declared"),
+        ("SELECT count(*) AS n, sum(age) AS s FROM cases", {"max_error": "0.001"}, "no noise is that small"),
+        ("SELECT count(*) AS n, sum(age) AS s FROM cases", {"max_error": 2}, "no noise is that small"),
+    ],
+)
+def test_errors_that_nothing_promises_are_refused(sql, wishes, said):
+    given = {
+        "max_error": Fraction(wishes["max_error"]) if "max_error" in wishes else None,
+        "max_errors": tuple((name, Fraction(value)) for name, value in wishes.get("max_errors", {}).items()),
+    }
+    with pytest.raises(BadArgument, match=said):
+        planned(sql, epsilon=None, horizon=3000, **given)
 
 
 @pytest.mark.parametrize(("value", "whole"), [("0.5", 1), ("-0.5", -1), ("2.49", 2), ("-2.5", -3), ("7", 7)])
