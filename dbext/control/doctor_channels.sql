@@ -6,7 +6,7 @@
 -- closes: ^pg_stat_get_((xact_)?(tuples_|numscans|blocks_)|live_tuples|dead_tuples|mod_since|ins_since|lastscan|last_(auto)?(vacuum|analyze)|(auto)?(vacuum|analyze)_count|total_)
 SELECT 'pg_stat_all_tables', format('exact counts of changes to %s tables of dbext_private can be read', count(*)), NULL
 FROM pg_stat_all_tables s
-WHERE s.schemaname = 'dbext_private' AND s.relname ~ '^(log|change|admission|deferred)_[0-9]+$' AND s.n_tup_ins > 0 HAVING count(*) > 0
+WHERE s.schemaname = 'dbext_private' AND s.relname ~ '^(log|change|admission|deferred|row)_[0-9]+$' AND s.n_tup_ins > 0 HAVING count(*) > 0
 
 -- name: database_statistics
 -- warning, safe

@@ -39,7 +39,10 @@ UNCONSTRAINED = EntryType(0, "unconstrained", Constraint())
 
 @dataclass(frozen=True)
 class TrackedTable:
-    """A tracked table. `sealed_tick` is its last closed tick; `tracked` is false while nothing is captured (untracked or dropped)."""
+    """A tracked table. `sealed_tick` is its last closed tick; `tracked` is false while nothing is captured (untracked or dropped).
+
+    `rows_per_unit` is how many rows of an entry count at most; None: an entry is one row.
+    """
 
     table_id: int
     schema_name: str
@@ -53,6 +56,7 @@ class TrackedTable:
     sealed_unconstrained: bool
     sealed_tick: int
     forgotten_through: int | None = None
+    rows_per_unit: int | None = None
 
     @property
     def history_begins(self) -> int:
@@ -134,6 +138,7 @@ def _column(row: dict[str, Any]) -> Column:
     # LIKE does not work under every nondeterministic collation, and a predicate must never fail.
     if base == "text" and not row["deterministic"]:
         base = "other"
+    per_unit = None if row["is_unit"] else row["rows_per_unit"]
     operators = {sign: row[name] for sign, name in (("=", "equal"), ("<", "less")) if row[name] is not None}
     return Column(
         name=row["column_name"],
@@ -145,8 +150,16 @@ def _column(row: dict[str, Any]) -> Column:
         enum_labels=tuple(row["labels"]),
         operators=operators,
         literal_type=row["literal_type"],
-        not_null=row["not_null"],
+        # Long texts and numbers of units of several rows are NULL.
+        not_null=row["not_null"] and (per_unit is None or not is_cut(row["category"], base)),
+        per_unit=per_unit,
+        is_key=row["is_key"],
     )
+
+
+def is_cut(category: str, base: str) -> bool:
+    """Whether values of a type may be of any length, so that images of several rows hold the shorter ones alone."""
+    return category == "S" or base == "numeric"
 
 
 def entry_types(session: Session, table_id: int) -> tuple[StoredType, ...]:

@@ -1,6 +1,6 @@
 -- name: table
 -- One tracked table with its last sealed tick.
-SELECT t.table_id, t.schema_name, t.table_name, t.relation::bigint AS relation, t.budget_id, t.tick_kind, t.tick_size, t.time_zone, t.first_tick, t.forgotten_through,
+SELECT t.table_id, t.schema_name, t.table_name, t.relation::bigint AS relation, t.budget_id, t.tick_kind, t.tick_size, t.time_zone, t.first_tick, t.forgotten_through, t.rows_per_unit,
        t.tracked, t.sealed_unconstrained, h.tick AS sealed_tick
 FROM dbext_private.tracked_table AS t JOIN dbext_private.seal_head AS h USING (table_id)
 WHERE t.table_id = $1::integer
@@ -22,13 +22,13 @@ ORDER BY t.table_id
 
 -- name: columns
 -- Tracked columns with what the compiler must know of their types: kind, enum labels, and the operators of the default btree class.
-SELECT c.column_name, c.position, format_type(y.oid, -1) AS type_name, c.is_unit, c.gone, y.typcategory AS category, y.typtype = 'e' AS is_enum,
+SELECT c.column_name, c.position, format_type(y.oid, -1) AS type_name, c.is_unit, c.is_key, c.gone, t.rows_per_unit, y.typcategory AS category, y.typtype = 'e' AS is_enum,
        format('%I.%I', s.nspname, y.typname) AS literal_type, coalesce(k.collisdeterministic, true) AS deterministic,
        (SELECT coalesce(array_agg(e.enumlabel::text ORDER BY e.enumsortorder), '{}') FROM pg_enum AS e WHERE e.enumtypid = y.oid)::text[] AS labels,
        dbext_private.key_operator(y.oid) AS equal, dbext_private.btree_operator(y.oid, 1::smallint) AS less,
        dbext_private.compares_by_value(y.oid) AS by_value, coalesce(o.attnotnull, false) AS not_null
 FROM dbext_private.tracked_column AS c JOIN pg_attribute AS a ON a.attrelid = format('dbext_private.log_%s', c.table_id)::regclass
-    AND a.attname = format(CASE WHEN c.is_unit THEN 'key_%s' ELSE 'new_%s' END, c.position)
+    AND a.attname = format(CASE WHEN c.is_key THEN 'key_%s' ELSE 'new_%s' END, c.position)
 JOIN pg_type AS y ON y.oid = a.atttypid JOIN pg_namespace AS s ON s.oid = y.typnamespace
 LEFT JOIN pg_collation AS k ON k.oid = a.attcollation
 LEFT JOIN dbext_private.tracked_table AS t ON t.table_id = c.table_id

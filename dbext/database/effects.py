@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dbext.database.bins import bucket
 from dbext.database.identifiers import private, quote_literal
+from dbext.errors import InternalError
 from dbext.privacy.measure import Measure
 from dbext.query.column import Column
 from dbext.query.exact import exact_decimal
@@ -86,17 +87,50 @@ def keys_sql(groups: Sequence[GroupColumn]) -> str:
 
 
 def satisfies(predicate: Predicate | None, image: str) -> str:
-    """SQL that is true when an entry is present in an image and satisfies the predicate there; false or NULL otherwise."""
+    """SQL that is true when an entry is present in an image and satisfies the predicate there; false or NULL otherwise.
+
+    A unit of several rows satisfies it if one of them does.
+    """
     present = f"c.{image}_present"
     if predicate is None:
         return present
-    from dbext.query.render import render  # a question without a predicate does not pay for it
+    from dbext.query.render import holds  # a question without a predicate does not pay for it
 
-    return f"({present} AND {render(predicate, image, 'c')})"
+    return f"({present} AND {holds(predicate, image, 'c')})"
 
 
-def _counted(measure: Measure, predicate: Predicate | None) -> list[tuple[str, str, str]]:
+def _row_satisfies(predicate: Predicate | None, image: str) -> str:
+    """The same of a single row of a unit (see `_source`)."""
+    if predicate is None:
+        return "true"
+    from dbext.query.render import render
+
+    return render(predicate, image, "c")
+
+
+def _source(table_id: int, image: str, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None) -> str:
+    """What is summed for an image, as `c`: the changes, or the rows of their units if every row counts.
+
+    A unit's rows are those of its settled image, so that no unit has more than its `rows_per_unit`, absent ones none.
+    """
+    change = private("change", table_id)
+    if term is None or term.rows is None:
+        return f"{change} AS c"
+    from dbext.query.predicate import columns_used
+    from dbext.query.render import rows_of
+
+    used = {one.position: one for one in (*columns_used(predicate), term.column.column, *(group.column for group in groups))}
+    keys = "".join(f", c.key_{position}" for position, one in sorted(used.items()) if one.per_unit is None)
+    rows = rows_of([position for position, one in used.items() if one.per_unit is not None], image, "c")
+    return f"(SELECT c.tick{keys}, r.* FROM {change} AS c CROSS JOIN LATERAL {rows} WHERE c.{image}_present) AS c"
+
+
+def _counted(measure: Measure, predicate: Predicate | None, term: Term | None = None) -> list[tuple[str, str, str]]:
     """Return (image whose cell is meant, condition, sign) of each kind of change row that counts."""
+    if term is not None and term.rows is not None:
+        if measure.counts_events:
+            raise InternalError("rows of a unit neither enter nor leave")
+        return [(image, f"({_row_satisfies(predicate, image)}) IS TRUE", sign) for image, sign in (("new", ""), ("old", "-"))]
     new, old = satisfies(predicate, "new"), satisfies(predicate, "old")
     if measure is Measure.ENTERED:
         return [("new", f"{new} IS TRUE AND {old} IS NOT TRUE AND NOT c.baseline", "")]
@@ -111,7 +145,7 @@ def added(term: Term | None, image: str) -> str:
     The value is clamped and rounded in each image, and only then differenced: differences that are rounded do not telescope. The last
     clamp is in whole numbers, so that no rounding of PostgreSQL's can leave the range that is charged for. Nothing here can fail.
     """
-    if term is None:
+    if term is None or term.is_count:
         return "count(*)"
     low, high = term.bounds.units
     column = term.column.column
@@ -170,8 +204,9 @@ def tick_effects_sql(
     table_id, stream_no = source
     counted = " UNION ALL ".join(
         f"SELECT e.tick, k.cell, {sign}e.total AS total "
-        f"FROM ({_per_value((table_id, term), condition, image, groups)}) AS e JOIN keys AS k ON {_joined(groups)}"
-        for image, condition, sign in _counted(measure, predicate)
+        f"FROM ({_per_value(_source(table_id, image, predicate, groups, term), term, condition, image, groups)}) AS e "
+        f"JOIN keys AS k ON {_joined(groups)}"
+        for image, condition, sign in _counted(measure, predicate, term)
     )
     return (
         f"WITH keys AS MATERIALIZED ({keys_sql(groups)}), "
@@ -223,13 +258,12 @@ def _readable(groups: Sequence[GroupColumn], image: str) -> str:
     return " AND ".join(conditions)
 
 
-def _per_value(what: tuple[int, Term | None], condition: str, image: str, groups: Sequence[GroupColumn]) -> str:
+def _per_value(source: str, term: Term | None, condition: str, image: str, groups: Sequence[GroupColumn]) -> str:
     """Return the query that sums the changes of each tick by value, so that keys meet a few totals and not every change."""
-    table_id, term = what
     values = "".join(f", {group.image(image)} AS v{place}" for place, group in enumerate(groups, 1))
     places = ", ".join(str(place) for place in range(1, len(groups) + 2))
     return (
-        f"SELECT greatest(c.tick, $4::bigint) AS tick{values}, {added(term, image)} AS total FROM {private('change', table_id)} AS c "
+        f"SELECT greatest(c.tick, $4::bigint) AS tick{values}, {added(term, image)} AS total FROM {source} "
         f"WHERE c.tick > $2::bigint AND c.tick <= $3::bigint AND {condition} GROUP BY {places}"
     )
 
@@ -240,12 +274,15 @@ def _joined(groups: Sequence[GroupColumn]) -> str:
 
 def window_total_sql(table_id: int, measure: Measure, predicate: Predicate | None, term: Term | None = None) -> str:
     """Return the query for the exact total of one window. Parameters: tick before the window (NULL: from the beginning), last tick."""
-    parts = [
-        f"{sign or '+'} coalesce({added(term, image)} FILTER (WHERE {condition}), 0)"
-        for image, condition, sign in _counted(measure, predicate)
-    ]
+    within = "($1::bigint IS NULL OR c.tick > $1::bigint) AND c.tick <= $2::bigint"
+    counted = _counted(measure, predicate, term)
+    if term is not None and term.rows is not None:
+        parts = [
+            f"{sign or '+'} (SELECT coalesce({added(term, image)}, 0) FROM {_source(table_id, image, predicate, (), term)} "
+            f"WHERE {within} AND {condition})"
+            for image, condition, sign in counted
+        ]
+        return f"SELECT ({' '.join(parts).removeprefix('+ ')})::bigint AS total"
+    parts = [f"{sign or '+'} coalesce({added(term, image)} FILTER (WHERE {condition}), 0)" for image, condition, sign in counted]
     total = " ".join(parts).removeprefix("+ ")
-    return (
-        f"SELECT ({total})::bigint AS total FROM {private('change', table_id)} AS c "
-        "WHERE ($1::bigint IS NULL OR c.tick > $1::bigint) AND c.tick <= $2::bigint"
-    )
+    return f"SELECT ({total})::bigint AS total FROM {private('change', table_id)} AS c WHERE {within}"

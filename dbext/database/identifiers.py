@@ -7,7 +7,7 @@ import re
 from dbext.errors import InternalError
 
 #: Run-time tables of a tracked table, named <kind>_<table number>.
-KINDS = frozenset({"log", "deferred", "admission", "change"})
+KINDS = frozenset({"log", "deferred", "admission", "change", "row"})
 
 
 def quote_ident(name: str) -> str:

@@ -25,6 +25,7 @@ class ImageColumn:
     """A column of the run-time tables. `equals`: the unit's equality; `by_value`: whether IS DISTINCT FROM works for the type.
 
     `is_string`: whether it holds texts; `folds`: whether texts that are written in different ways may be equal.
+    Where a unit has several rows, `is_row_key` says that the column tells them apart, and `cut` that its values may be of any length.
     """
 
     position: int
@@ -33,6 +34,8 @@ class ImageColumn:
     by_value: bool
     is_string: bool = False
     folds: bool = False
+    is_row_key: bool = False
+    cut: bool = False
 
 
 def _differs(column: ImageColumn, one: str, other: str) -> str:
@@ -58,11 +61,15 @@ class PassSql:
     table, $10 its number, $11 and $12 what `left_behind` found.
     """
 
-    def __init__(self, table_id: int, columns: Sequence[ImageColumn]):
+    #: Which of the known entries are there, whether what one was before is as it was recorded and not as it is settled, and which steps are
+    #: worth a look.
+    held, known_as, worth = "a.present", "a.frozen OR a.type_no IS NULL AS recorded", ""
+
+    def __init__(self, table_id: int, columns: Sequence[ImageColumn], entries: str = "admission"):
         self.table_id = table_id
         self.keys = [column for column in columns if column.is_unit]
         self.values = [column for column in columns if not column.is_unit]
-        self._tables = {kind: private(kind, table_id) for kind in ("log", "deferred", "admission", "change")}
+        self._tables = {kind: private(kind, table_id) for kind in ("log", "deferred", "change")} | {"admission": private(entries, table_id)}
         self._names = self._tables | self._record_lists()
         self._names |= {name: self._fill(name) for name in ("new_rows", "earlier_left")}
 
@@ -80,15 +87,26 @@ class PassSql:
 
     def seal(self, types: Sequence[StoredType], classify: str, *, ticks: int, truncated: bool) -> str:
         """Return the statement of one pass over `ticks` ticks; `classify` is SQL for the type of a first image s.image_*."""
-        names = self._pass_lists() | self._tick_lists(several=ticks > 1) | {"classify": classify}
+        names = self._pass_lists() | self._tick_lists(several=ticks > 1)
+        walk, admit = self._walk(names, truncated=truncated), self._admit(types, classify, names, ticks=ticks)
+        return self._fill("pass", {"walk": walk, "admit": admit})
+
+    def _admit(self, types: Sequence[StoredType], classify: str, names: dict[str, str], *, ticks: int) -> str:
+        """From `steps` to settled changes."""
+        names = names | {"classify": classify, "worth": self.worth}
         leaving = [one for one in types if one.at_limit == "leave"]
         silent = "\n".join(self._silent(one, place, len(leaving), names) for place, one in enumerate(leaving))
         names["departures"] = self._fill("leave", names | {"silent_departures": silent}) if leaving else SQL["stay"]
         names["decide"] = self._fill("many_ticks" if ticks > 1 else "one_tick", names)
+        return self._fill("admit", names)
+
+    def _walk(self, names: dict[str, str], *, truncated: bool) -> str:
+        """From the log to `steps`."""
+        names = names | {"held": self.held, "known_as": self.known_as}
         names |= {name: self._fill(name, names) if truncated else "" for name in ("truncated", "truncations")}
         # The records that a truncation stands for share its number, so that the first number of an entry does not tell entries apart.
         names["entry"] = f"dense_rank() OVER (ORDER BY {names['keys_t']})" if truncated else "first_value(t.number) OVER records"
-        return self._fill("pass", names)
+        return self._fill("walk", names)
 
     def _fill(self, name: str, names: dict[str, str] | None = None) -> str:
         """Return a named block with its ${places} filled."""

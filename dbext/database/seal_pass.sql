@@ -54,6 +54,15 @@ least($6 + 1 + width_bucket(t.mutated_at - interval '1 microsecond', $5), $7)
 
 -- name: pass
 -- Assign rows to ticks, admit or freeze, move settled images on.
+${walk},
+${admit}
+SELECT jsonb_build_object(
+    'taken', (SELECT count(*) FROM ordered AS o WHERE o.op <> 'T'),
+    'late', (SELECT count(*) FROM ordered AS o WHERE o.op <> 'T' AND o.mutated_at <= $3),
+    'mismatched', (SELECT count(*) FROM decided AS d WHERE d.mismatched AND NOT d.frozen))
+
+-- name: walk
+-- From records to steps: what each entry is at the end of each tick.
 WITH taken AS (
     SELECT ${record_l} FROM ${log} AS l WHERE ${new_rows}
     UNION ALL
@@ -80,7 +89,7 @@ crowd_ticks AS (
 starts AS (
     SELECT c.entry, CASE WHEN a.recorded THEN c.op IN ('U', 'D') ELSE coalesce(a.present, false) END AS present${first_known}
     FROM crowd AS c LEFT JOIN LATERAL (
-        SELECT a.ctid AS place, a.frozen OR a.type_no IS NULL AS recorded, a.* FROM ${admission} AS a WHERE ${same_key_ac} OFFSET 0
+        SELECT a.ctid AS place, ${known_as}, a.* FROM ${admission} AS a WHERE ${same_key_ac} OFFSET 0
     ) AS a ON true
     WHERE c.begins
 ),
@@ -127,12 +136,15 @@ steps AS (
     FROM crowd_ticks AS t LEFT JOIN repaired AS r USING (entry, tick)
     JOIN crowd AS c ON c.entry = t.entry AND c.number = coalesce(r.number, t.last_number)
     JOIN crowd AS f ON f.entry = t.entry AND f.begins
-),
+)
+
+-- name: admit
+-- From steps to settled changes.
 -- With what was settled before (kept_*, was_*). A new entry's type is that of its first image.
 known AS (
     SELECT s.*, a.place, coalesce(a.slots, 0) AS slots, coalesce(a.frozen, false) AS frozen, coalesce(a.present, false) AS was_present,
         coalesce(a.first_tick, s.began) AS first_tick, CASE WHEN a.place IS NULL THEN ${classify} ELSE a.type_no END AS type_no${kept}${was}
-    FROM steps AS s LEFT JOIN LATERAL (SELECT a.ctid AS place, a.* FROM ${admission} AS a WHERE ${same_key_as} OFFSET 0) AS a ON true
+    FROM steps AS s LEFT JOIN LATERAL (SELECT a.ctid AS place, a.* FROM ${admission} AS a WHERE ${same_key_as} OFFSET 0) AS a ON true ${worth}
 ),
 -- open: whether anything of this tick may still count for the entry.
 limited AS (
@@ -161,10 +173,6 @@ moved AS (
     FROM outcomes AS o
     WHERE a.ctid = ANY (ARRAY(SELECT o.place FROM outcomes AS o WHERE ${moving})) AND a.ctid = o.place AND (${moving})
 )
-SELECT jsonb_build_object(
-    'taken', (SELECT count(*) FROM ordered AS o WHERE o.op <> 'T'),
-    'late', (SELECT count(*) FROM ordered AS o WHERE o.op <> 'T' AND o.mutated_at <= $3),
-    'mismatched', (SELECT count(*) FROM decided AS d WHERE d.mismatched AND NOT d.frozen))
 
 -- name: truncated
 -- A truncation makes every entry absent that was there: a record for each, in its place among the others.
@@ -172,7 +180,7 @@ truncated AS MATERIALIZED (
     SELECT t.number, p.*, t.mutated_at FROM taken AS t CROSS JOIN LATERAL (
         SELECT ${keys_r} FROM taken AS r WHERE r.op <> 'T' AND r.number < t.number
         UNION
-        SELECT ${keys_a} FROM ${admission} AS a WHERE a.present
+        SELECT ${keys_a} FROM ${admission} AS a WHERE ${held}
         OFFSET 0
     ) AS p WHERE t.op = 'T'
 ),

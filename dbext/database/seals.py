@@ -23,7 +23,8 @@ class Closing:
 
     It takes the rows that are visible in `snapshot` with mutated_at up to `boundary` and that the previous seal did not take. That one
     took: visible in `previous_snapshot` and mutated_at up to `previous_boundary`. `unit_lost`: a type of the unit was dropped with all that
-    used it, the log's keys included, so that there is nothing left to take.
+    used it, the log's keys included, so that there is nothing left to take. `rows_per_unit` says how many rows of an entry count; None: it
+    is one row.
     """
 
     table_id: int
@@ -37,6 +38,7 @@ class Closing:
     ends: str
     snapshot: str
     unit_lost: bool
+    rows_per_unit: int | None = None
 
     @property
     def ticks(self) -> int:
@@ -70,7 +72,7 @@ def close(session: Session, table_id: int) -> Closing | None:
     (before,) = session.fetch(SQL["close"], table_id)
     snapshot = session.fetch(SQL["snapshot"])[0]["snapshot"]
     _, ended = head(session, table_id)
-    last = min(ended, before["tick"] + MOST_TICKS)
+    last = min(ended, before["tick"] + (MOST_TICKS if before["rows_per_unit"] is None else 1))
     if last <= before["tick"]:
         return None
     (row,) = session.fetch(SQL["ends"], table_id, before["tick"] + 1, last)
@@ -86,6 +88,7 @@ def close(session: Session, table_id: int) -> Closing | None:
         ends=row["ends"],
         snapshot=snapshot,
         unit_lost=before["unit_lost"],
+        rows_per_unit=before["rows_per_unit"],
     )
 
 

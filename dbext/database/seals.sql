@@ -9,8 +9,8 @@ WHERE h.table_id = $1::integer
 -- Take the head's row lock; what the previous seal stored comes back as it is under the lock.
 UPDATE dbext_private.seal_head AS h SET seal_no = h.seal_no + 1
 FROM dbext_private.tracked_table AS t WHERE h.table_id = $1::integer AND t.table_id = h.table_id
-RETURNING h.seal_no, h.tick, h.boundary::text AS boundary, h.snapshot::text AS snapshot, t.first_tick,
-    EXISTS (SELECT FROM dbext_private.tracked_column AS k WHERE k.table_id = h.table_id AND k.is_unit
+RETURNING h.seal_no, h.tick, h.boundary::text AS boundary, h.snapshot::text AS snapshot, t.first_tick, t.rows_per_unit,
+    EXISTS (SELECT FROM dbext_private.tracked_column AS k WHERE k.table_id = h.table_id AND k.is_key
         AND k.position NOT IN (SELECT r.number FROM dbext_private.recorded_columns(h.table_id) AS r)) AS unit_lost
 
 -- name: snapshot

@@ -23,7 +23,8 @@ class Column:
 
     `operators` maps '=' and '<' (others are optional) to schema-qualified operators of the type's own class. `literal_type` is the
     schema-qualified type that literals are cast to, without a modifier: a cast to varchar(3) would cut the literal short. `not_null`
-    says that the table allows no NULL in it at the moment.
+    says that the table allows no NULL in it at the moment. Where a unit has several rows, `per_unit` is how many of them count at most:
+    images hold an array of so many values. It is None of columns that are one value per entry; `is_key` says that it identifies rows.
     """
 
     name: str
@@ -36,6 +37,8 @@ class Column:
     operators: Mapping[str, str] = field(default_factory=dict, compare=False)
     literal_type: str = ""
     not_null: bool = field(default=False, compare=False)
+    per_unit: int | None = None
+    is_key: bool = False
 
     def __post_init__(self):
         if self.base not in BASES:

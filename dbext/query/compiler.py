@@ -40,8 +40,10 @@ def resolve(declaration: Declaration, columns: Sequence[Column]) -> Declaration:
             "the table has a column named dp_time, which hides the time of a mutation",
             hint="Leave that column out when tracking the table.",
         )
+    row = next((one for one in columns if one.per_unit is not None and one.is_key), None)
     return replace(
         declaration,
+        row=None if row is None else ColumnRef(row.name, row),
         predicate=None if declaration.predicate is None else bind(declaration.predicate, columns),
         group_by=tuple(_bind_group(column, names) for column in declaration.group_by),
         figures=tuple(_bind_figure(figure, columns) for figure in declaration.figures),
@@ -50,12 +52,14 @@ def resolve(declaration: Declaration, columns: Sequence[Column]) -> Declaration:
 
 
 def _bind_figure(figure: Figure, columns: Sequence[Column]) -> Figure:
-    """The figure with its column and predicate bound; the entries of count(DISTINCT unit) are simply all that count."""
+    """The figure with its column and predicate bound; the entries of count(DISTINCT unit) are all that count, unless rows do."""
     names = by_name(columns)
     predicate = None if figure.predicate is None else bind(figure.predicate, columns)
     if figure.distinct:
-        _require_unit([bind_column(one, names) for one in figure.distinct], columns, figure.offset)
-        return replace(figure, predicate=predicate, distinct=())
+        distinct = tuple(bind_column(one, names) for one in figure.distinct)
+        _require_unit(distinct, columns, figure.offset)
+        several = any(one.per_unit is not None for one in columns)
+        return replace(figure, predicate=predicate, distinct=distinct if several else ())
     if figure.column is None:
         return replace(figure, predicate=predicate)
     bound = bind_column(figure.column, names)
@@ -64,6 +68,12 @@ def _bind_figure(figure: Figure, columns: Sequence[Column]) -> Figure:
             f"{figure.shown}() needs a column of numbers, and {bound.name} is of type {bound.column.type_name}",
             bound.offset,
             "Count entries instead: count(*) FILTER (WHERE condition).",
+        )
+    if figure.function != "count" and bound.column.is_unit and any(one.per_unit is not None for one in columns):
+        raise refused(
+            f"{bound.name} belongs to the privacy unit, and is the same in all of its rows",
+            bound.offset,
+            f"Count units instead: count(DISTINCT {', '.join(one.name for one in columns if one.is_unit)}).",
         )
     return replace(figure, column=bound, predicate=predicate)
 

@@ -62,7 +62,7 @@ class Figure:
     """One figure of the list after SELECT: `function(column) FILTER (WHERE predicate AND <range>) AS label`.
 
     Without a column every entry counts. A `range` of None is that of the declaration. `distinct` are the columns of count(DISTINCT ...),
-    until they are seen to be the privacy unit.
+    until they are seen to be the privacy unit; they stay where that has several rows, so that units are counted and not rows.
     """
 
     function: str = "count"
@@ -85,6 +85,7 @@ class Declaration:
 
     Bins are group keys, too, after the columns of `group_by`.
     `mentions_dp_time` says whether the text names the time of mutations; `notes` how it was read where SQL leaves room.
+    `row` is a column that tells rows of a unit apart, once bound to a table of which a unit has several.
     """
 
     text: str
@@ -96,6 +97,7 @@ class Declaration:
     notes: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = (Figure(),)
     bins: tuple[Bins, ...] = ()
+    row: ColumnRef | None = None
 
     @property
     def is_count(self) -> bool:

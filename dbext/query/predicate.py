@@ -172,6 +172,11 @@ def columns_of(predicate: Predicate | None) -> frozenset[int]:
     return frozenset(node.column.position for node in walk(predicate) if isinstance(node, ColumnRef))
 
 
+def columns_used(predicate: Predicate | None) -> tuple[Column, ...]:
+    """The columns a bound predicate reads."""
+    return () if predicate is None else tuple(node.column for node in walk(predicate) if isinstance(node, ColumnRef))
+
+
 def literals(predicate: Predicate | None) -> tuple[tuple[str, str], ...]:
     """(text, type) of every literal of a bound predicate: what PostgreSQL must be able to read, checked once when it is declared."""
     if predicate is None:

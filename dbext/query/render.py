@@ -7,10 +7,11 @@ a schema-qualified type, every function is of pg_catalog. The result may be NULL
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from dbext.errors import InternalError
 from dbext.query.column import Column
-from dbext.query.predicate import And, Call, ColumnRef, Compare, In, IsNull, IsTruth, Like, Literal, Not, Or, Predicate, Value
+from dbext.query.predicate import And, Call, ColumnRef, Compare, In, IsNull, IsTruth, Like, Literal, Not, Or, Predicate, Value, columns_used
 
 _ALIAS = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 # Two text columns may have different collations, which makes a comparison fail when it runs. Equality is the same under all of them
@@ -26,6 +27,22 @@ def render(predicate: Predicate, image: str, alias: str | None = None) -> str:
     return _Renderer(image, f"{alias}." if alias else "").predicate(predicate)
 
 
+def holds(predicate: Predicate, image: str, alias: str) -> str:
+    """SQL that says of an entry whether a predicate holds: for its row, or for some row of an image of several."""
+    several = {column.position for column in columns_used(predicate) if column.per_unit is not None}
+    if not several:
+        return render(predicate, image, alias)
+    inner = _Renderer(image, f"{alias}.", "r.").predicate(predicate)
+    return f"EXISTS (SELECT FROM {rows_of(several, image, alias)} WHERE {inner} IS TRUE)"
+
+
+def rows_of(positions: Sequence[int], image: str, alias: str) -> str:
+    """The rows of an image, as `r`: one array per column, all of the same length."""
+    listed = [f"{image}_{position}" for position in sorted(positions)]
+    arrays = ", ".join(f"pg_catalog.unnest({alias}.{name})" for name in listed)
+    return f"ROWS FROM ({arrays}) AS r({', '.join(listed)})"
+
+
 def quote_text(value: str) -> str:
     """A string constant that reads the same whatever standard_conforming_strings says."""
     escaped = value.replace("'", "''")
@@ -33,10 +50,10 @@ def quote_text(value: str) -> str:
 
 
 class _Renderer:
-    """Where columns are found (`prefix` + image name), carried through the walk."""
+    """Where columns are found (`prefix` + image name; `rows` for those of a row among several), carried through the walk."""
 
-    def __init__(self, image: str, prefix: str):
-        self.image, self.prefix = image, prefix
+    def __init__(self, image: str, prefix: str, rows: str | None = None):
+        self.image, self.prefix, self.rows = image, prefix, rows
 
     def predicate(self, node: Predicate) -> str:
         return getattr(self, f"_{type(node).__name__.lower()}")(node)
@@ -54,7 +71,8 @@ class _Renderer:
         return node.column.short(self._named(node.column)) if isinstance(node, ColumnRef) else self.value(node)
 
     def _named(self, column: Column) -> str:
-        return f"{self.prefix}{'key' if column.is_unit else self.image}_{column.position}"
+        prefix = self.prefix if column.per_unit is None or self.rows is None else self.rows
+        return f"{prefix}{'key' if column.is_unit else self.image}_{column.position}"
 
     def _literal(self, node: Literal) -> str:
         if not node.cast:

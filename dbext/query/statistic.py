@@ -27,16 +27,37 @@ LARGEST_VALUE = 2**30
 
 @dataclass(frozen=True)
 class Term:
-    """What an entry adds: (value - centre)^power in units of the grid, with its value clamped to the bounds and rounded to the grid."""
+    """What an entry adds: (value - centre)^power in units of the grid, with its value clamped to the bounds and rounded to the grid.
+
+    Where an entry is a unit of several rows, each of them adds that much, and `rows` is how many there are at most. Then power 0 is their
+    number: a column that tells rows apart stands for it, and no bounds are needed.
+    """
 
     column: ColumnRef
-    bounds: Bounds
+    bounds: Bounds | None
     centre: int = 0
     power: int = 1
+    rows: int | None = None
+
+    @property
+    def is_count(self) -> bool:
+        """Whether rows are counted, whatever values they have."""
+        return self.power == 0
 
     @property
     def values(self) -> Values:
-        """The range of what an entry adds."""
+        """The range of what an entry adds: that of one row, or of any number of rows up to `rows`.
+
+        The sum of j values in [low, high], 1 <= j <= n, lies in [min(low, n low), max(high, n high)].
+        """
+        row = self._of_one_row
+        most = self.rows or 1
+        return Values(min(row.low, most * row.low), max(row.high, most * row.high))
+
+    @property
+    def _of_one_row(self) -> Values:
+        if self.is_count:
+            return COUNT
         low, high = self.bounds.units
         if self.power == 1:
             return Values(low - self.centre, high - self.centre)
@@ -44,24 +65,34 @@ class Term:
 
     def to_json(self) -> dict[str, Any]:
         """The form that `term_from_json` reads."""
-        return {"column": to_json(self.column), "bounds": self.bounds.to_json(), "centre": self.centre, "power": self.power}
+        bounds = None if self.bounds is None else self.bounds.to_json()
+        said = {"column": to_json(self.column), "bounds": bounds, "centre": self.centre, "power": self.power}
+        return said if self.rows is None else {**said, "rows": self.rows}
 
 
 def term_from_json(data: dict[str, Any] | None, columns: Sequence[Column]) -> Term | None:
     """The term that `to_json` wrote; None is a count."""
     if data is None:
         return None
-    return Term(from_json(data["column"], columns), bounds_from_json(data["bounds"]), data["centre"], data["power"])
+    return replace(_without_column(data), column=from_json(data["column"], columns))
 
 
 def values_of(data: dict[str, Any] | None) -> Values:
     """What an entry adds to the term that `Term.to_json` wrote; None is a count."""
-    return COUNT if data is None else Term(None, bounds_from_json(data["bounds"]), data["centre"], data["power"]).values
+    return COUNT if data is None else _without_column(data).values
+
+
+def _without_column(data: dict[str, Any]) -> Term:
+    bounds = None if data["bounds"] is None else bounds_from_json(data["bounds"])
+    return Term(None, bounds, data["centre"], data["power"], data.get("rows"))
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A sum over the entries that satisfy a predicate, or their number (`term` None), in a window."""
+    """A sum over the entries that satisfy a predicate, or their number (`term` None), in a window.
+
+    Of units of several rows it is a sum over the rows that satisfy it, or the number of units of which some row does.
+    """
 
     predicate: Predicate | None
     term: Term | None = None
@@ -73,9 +104,14 @@ class Statistic:
         return COUNT if self.term is None else self.term.values
 
     @property
+    def is_count(self) -> bool:
+        """Whether it is a number of entries or of rows."""
+        return self.term is None or self.term.is_count
+
+    @property
     def name(self) -> str:
         """What is summed, in words."""
-        if self.term is None:
+        if self.is_count:
             return "count"
         return f"sum of {self.term.column.name}" if self.term.power == 1 else f"sum of squares of {self.term.column.name}"
 
@@ -125,17 +161,25 @@ def _needed(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bound
     A mean is best taken from the middle of the bounds: its error then holds less of that of the count. But a sum that is published
     anyway serves, too.
     """
+    counted = _count_of(declaration, figure)
     if figure.column is None or figure.function == "count":
-        return [_statistic(declaration, figure, None)]
+        return [counted]
     plain = _sum_of(declaration, figure, bounds)
     if figure.function == "sum":
         return [plain]
     middle = sum(plain.term.bounds.units) // 2
     total = plain if plain in summed else replace(plain, term=_checked(replace(plain.term, centre=middle), figure))
-    needed = [total, _statistic(declaration, figure, None)]
+    needed = [total, counted]
     if figure.function == "avg":
         return needed
     return [replace(plain, term=_checked(replace(plain.term, centre=middle, power=2), figure)), *needed]
+
+
+def _count_of(declaration: Declaration, figure: Figure) -> Statistic:
+    """The number of entries; of the rows of units that have several, unless DISTINCT says to count units."""
+    if declaration.row is None or figure.distinct:
+        return _statistic(declaration, figure, None)
+    return _statistic(declaration, figure, Term(declaration.row, None, power=0, rows=declaration.row.column.per_unit))
 
 
 def _sum_of(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bounds]) -> Statistic:
@@ -146,7 +190,7 @@ def _sum_of(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bound
             figure.column.offset,
             f"SELECT dp_bounds('{declaration.table.name}', '{column.name}', low, high); values beyond are counted as the nearer bound.",
         )
-    return _statistic(declaration, figure, _checked(Term(figure.column, bounds[column.position]), figure))
+    return _statistic(declaration, figure, _checked(Term(figure.column, bounds[column.position], rows=column.per_unit), figure))
 
 
 def _checked(term: Term, figure: Figure) -> Term:
@@ -179,4 +223,4 @@ def known(reference: ColumnRef) -> list[Predicate]:
 
 def scale_of(statistic: Statistic) -> Fraction:
     """What one unit of a statistic is worth in units of its column (squared for squares)."""
-    return Fraction(1) if statistic.term is None else statistic.term.bounds.grid**statistic.term.power
+    return Fraction(1) if statistic.is_count else statistic.term.bounds.grid**statistic.term.power

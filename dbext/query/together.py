@@ -97,6 +97,7 @@ def publication_at(
     shape = shape_of(_windowed(declaration, declaration.figures[0].range), request, tick)
     measure = shape.measure
     _require_states(declaration, measure)
+    _require_unit_figures(declaration, measure)
     statistics, formulas = statistics_of(declaration, bounds or {}, labels_of(declaration, measure))
 
     @cache
@@ -144,6 +145,34 @@ def _require_states(declaration: Declaration, measure: Measure) -> None:
                 f"{figure.shown}() of changes means nothing: measure net sums what came less what went",
                 figure.offset,
                 "Use measure => 'entered' for those who came in the window, 'left' for those who went, or 'state' without a window.",
+            )
+
+
+def _require_unit_figures(declaration: Declaration, measure: Measure) -> None:
+    """Of units of several rows: what is proven, and nothing else.
+
+    What a unit adds to a sum over rows, grouped or not, is a sum of at most n rows' values, each in a cell of its own choice: a mean of
+    what n times one row's value in one of the cells (or nothing) would add. Norms of changes are convex, so that whatever bounds an
+    entry that adds n times a row's value, and moves between cells, bounds the unit. That holds for `state` and `net`, which telescope.
+    Events are counted of units alone: one that comes to have a row that satisfies the predicate enters. Units in groups of their rows
+    would be in several cells at once, and are left out.
+    """
+    if declaration.row is None:
+        return
+    for figure in declaration.figures:
+        if measure.counts_events and not figure.distinct:
+            raise refused(
+                f"measure {measure.value} is of entries, and an entry is a unit of several rows here",
+                figure.offset,
+                "Count units, with count(DISTINCT unit), or use measure net or state.",
+            )
+        groups = [*declaration.group_by, *(one.column for one in declaration.bins)]
+        several = next((one for one in groups if one.column.per_unit is not None), None)
+        if figure.distinct and several is not None:
+            raise refused(
+                f"a unit may have rows in several groups of {several.name}, so that it would count in each of them",
+                figure.offset,
+                "Count rows with count(*), or units without these groups: count(DISTINCT unit) FILTER (WHERE condition).",
             )
 
 

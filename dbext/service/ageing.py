@@ -15,7 +15,7 @@ from dbext.database.identifiers import shown
 from dbext.database.processes import EVERY_TYPE
 from dbext.database.releases import Release
 from dbext.database.session import Session
-from dbext.errors import BadArgument, UnknownObject
+from dbext.errors import BadArgument, NotSupported, UnknownObject
 from dbext.privacy.ageing import Memory, outlook
 from dbext.privacy.ageing_plan import Choice, laplace_and_drift, plan_ageing
 from dbext.privacy.markov import Chain, from_dwell_times
@@ -33,6 +33,8 @@ def set_process(session: Session, *, tbl: int, column_name: str | None, transiti
     """State, replace or (given neither matrix nor dwell times) forget the model of a column, of one entry type or of all others."""
     who = rights.require_admin(session)
     table = catalog.tracked_by_regclass(session, str(tbl))
+    if table.rows_per_unit is not None:
+        raise NotSupported(f"a model is of one row per entry, and an entry of table {table.shown_name} is a unit of several rows")
     column = _column(session, table, column_name)
     type_name = _type(session, table, entry_type)
     if transition is None and dwell is None:

@@ -11,7 +11,7 @@ from dbext.database import catalog, ledger, moments, questions, rights, second_s
 from dbext.database.catalog import TrackedTable
 from dbext.database.questions import Answer, Question
 from dbext.database.session import Session
-from dbext.errors import BadArgument, SecondSessionUnavailable, WindowNotSealed
+from dbext.errors import BadArgument, NotSupported, SecondSessionUnavailable, WindowNotSealed
 from dbext.mechanisms.error import answer_variance, half_width_95
 from dbext.privacy.measure import COUNT, Measure, Values
 from dbext.privacy.noise import noise_from_json
@@ -61,6 +61,11 @@ def window_stats(
         from dbext.service.ask_sum import summed
 
         compiled, term = summed(session, table, compiled, column_name)
+        if term.rows is not None and _measure(measure).counts_events:
+            raise NotSupported(
+                f"measure {measure} is of entries, and an entry of table {table.shown_name} is a unit of several rows",
+                hint="Ask for measure net or state, or count units with dp_window_count.",
+            )
     start, end = _window(session, table, window_start, window_end, _measure(measure))
     what = (_measure(measure).value, key(compiled), "" if term is None else json.dumps(term.to_json()))
     values = COUNT if term is None else term.values

@@ -24,7 +24,11 @@ def summed(session: Session, table: TrackedTable, predicate: Predicate | None, c
             f"column {column.name} has no bounds, so that one entry could change its sum without limit",
             hint=f"SELECT dp_bounds('{table.shown_name}', '{column.name}', low, high);",
         )
+    if table.rows_per_unit is not None and column.is_unit:
+        raise BadArgument(
+            f"column {column.name} belongs to the privacy unit, and is the same in all of its rows", hint="dp_window_count counts units."
+        )
     reference = ColumnRef(column.name, column)
     parts = [part for part in (predicate, *known(reference)) if part is not None]
     narrowed = None if not parts else canonical(And(tuple(parts)) if len(parts) > 1 else parts[0])
-    return narrowed, Term(reference, declared)
+    return narrowed, Term(reference, declared, rows=column.per_unit)

@@ -141,7 +141,7 @@ def _content(drafted: Draft, publication: Publication, groups: Sequence[GroupCol
         "plan": made.to_json(),
         "publication": publication.to_json(),
         "declaration": drafted.declaration.to_json(),
-        "columns": columns_to_json([one for one in drafted.columns if one.position in drafted.positions]),
+        "columns": columns_to_json([one for one in drafted.columns if one.position in drafted.kept_positions]),
         "groups": groups_to_json(groups),
         "measure": made.measure.value,
         "kind": made.kind,

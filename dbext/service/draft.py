@@ -64,6 +64,12 @@ class Draft:
         return positions_of(self.declaration)
 
     @property
+    def kept_positions(self) -> frozenset[int]:
+        """Positions of the columns that statements need: those, and one that tells rows of a unit apart."""
+        row = self.declaration.row
+        return self.positions if row is None else self.positions | {row.column.position}
+
+    @property
     def group_columns(self) -> tuple[Column, ...]:
         """The columns grouped by, beside bins."""
         return tuple(one.column for one in self.declaration.group_by)

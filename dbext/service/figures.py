@@ -39,7 +39,7 @@ def _columns(publication: Publication, formula: Formula) -> FigureColumns:
     plan = publication.main
     own = publication.streams[publication.readings[formula.sources[0]].stream].plan
     whole = formula.is_linear and own.whole_answers and scale_of(statistic).denominator == 1
-    positive = statistic.term is None or (statistic.term.bounds.low >= 0)
+    positive = statistic.is_count or (statistic.term.bounds.low >= 0)
     return FigureColumns(
         label=formula.label,
         said=_said(publication, formula),

@@ -104,6 +104,11 @@ def _plans(
 
 def _roster(session: Session, drafted: Draft, text: str | None) -> Roster:
     """Return the fixed public list of those who report. It is frozen: who reports must not say who exists."""
+    if drafted.table.rows_per_unit is not None:
+        raise NotSupported(
+            "the local model randomises one row per entry, and an entry of this table is a unit of several rows",
+            hint="Use the central model.",
+        )
     if not drafted.declaration.is_count:
         raise NotSupported("the local model counts with count(*) alone", hint="Put conditions into WHERE, or use the central model.")
     if drafted.declaration.bins:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dbext.database import catalog, seals
-from dbext.database.catalog import StoredType
+from dbext.database.catalog import StoredType, is_cut
 from dbext.database.seal_pass import ImageColumn, PassSql
 from dbext.database.session import Session
+from dbext.database.unit_pass import RowSql, UnitSql
 from dbext.query.column import Column
 from dbext.query.predicate import Literal, Predicate, Value
 from dbext.query.predicate_json import from_json
-from dbext.query.render import render
+from dbext.query.render import holds
 
 
 def seal(session: Session, table_id: int) -> dict[str, object]:
@@ -41,6 +42,8 @@ def _pass(session: Session, closing: seals.Closing) -> seals.Counts:
     stored = catalog.stored_columns(session, closing.table_id)
     classify = classification(types, [column for column, _ in stored])
     images = [_image_column(column, by_value=by_value) for column, by_value in stored]
+    if closing.rows_per_unit is not None:
+        return _unit_pass(session, closing, types, classify, images)
     sql = PassSql(closing.table_id, images)
     truncated = seals.set_aside(session, sql, closing)
     return seals.run_pass(session, sql.seal(types, classify, ticks=closing.ticks, truncated=truncated), closing)
@@ -48,19 +51,35 @@ def _pass(session: Session, closing: seals.Closing) -> seals.Counts:
 
 def _image_column(column: Column, *, by_value: bool) -> ImageColumn:
     folds = column.is_string and column.base == "other"
-    return ImageColumn(column.position, column.is_unit, column.operators.get("="), by_value, column.is_string, folds)
+    is_row_key, cut = column.is_key and not column.is_unit, is_cut(column.category, column.base)
+    return ImageColumn(
+        column.position, column.is_unit, column.operators.get("="), by_value, column.is_string, folds, is_row_key, cut
+    )
+
+
+def _unit_pass(
+    session: Session, closing: seals.Closing, types: Sequence[StoredType], classify: str, images: Sequence[ImageColumn]
+) -> seals.Counts:
+    """Let the rows follow, then the units that they belong to; two statements, so that the second sees the rows as they have become."""
+    rows = RowSql(closing.table_id, images)
+    truncated = seals.set_aside(session, rows, closing)
+    counts = seals.run_pass(session, rows.rows(truncated=truncated), closing)
+    units = UnitSql(closing.table_id, images, closing.rows_per_unit)
+    seals.run_pass(session, units.units(types, classify, truncated=truncated), closing)
+    return counts
 
 
 def classification(types: Sequence[StoredType], columns: Sequence[Column]) -> str:
     """Return SQL for the type of a first image `s`: the first match in order of declaration, else the default type, else NULL.
 
+    A type applies to a unit of several rows if its predicate holds for some row of the image.
     Without any type an entry is admitted as number 0, unconstrained.
     """
     if not types:
         return "0"
     default = next((str(one.number) for one in types if one.applies_to is None), "NULL::integer")
     matches = "".join(
-        f" WHEN ({render(predicate, 'image', 's')}) IS TRUE THEN {number}"
+        f" WHEN ({holds(predicate, 'image', 's')}) IS TRUE THEN {number}"
         for number, predicate in ((one.number, _predicate(one, columns)) for one in types)
         if predicate is not None
     )

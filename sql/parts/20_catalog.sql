@@ -59,6 +59,7 @@ CREATE TABLE dbext_private.tracked_table (
     sealed_unconstrained  boolean NOT NULL DEFAULT false,
     tracked_at            timestamptz NOT NULL,
     row_triggers          boolean NOT NULL DEFAULT false,
+    rows_per_unit         integer CONSTRAINT rows_per_unit_positive CHECK (rows_per_unit >= 1),
     forgotten_through     bigint,
     schema_facts          text
 );
@@ -69,6 +70,7 @@ COMMENT ON COLUMN dbext_private.tracked_table.relation IS
 COMMENT ON COLUMN dbext_private.tracked_table.tick_size IS 'Days, months or (kind fixed) microseconds in one tick';
 COMMENT ON COLUMN dbext_private.tracked_table.first_tick IS 'Tick that holds the baseline';
 COMMENT ON COLUMN dbext_private.tracked_table.row_triggers IS 'Captured row by row: logical replication fires no other triggers';
+COMMENT ON COLUMN dbext_private.tracked_table.rows_per_unit IS 'How many rows of a unit count, the first by primary key; NULL: the unit is one row';
 COMMENT ON COLUMN dbext_private.tracked_table.forgotten_through IS 'Last tick whose changes dp_retain has folded into one; NULL: none';
 COMMENT ON COLUMN dbext_private.tracked_table.schema_facts IS 'Hash of what the catalogs said when the schema was last followed';
 COMMENT ON COLUMN dbext_private.tracked_table.sealed_unconstrained IS
@@ -92,12 +94,15 @@ CREATE TABLE dbext_private.tracked_column (
     attribute_number smallint NOT NULL,
     type_name        text NOT NULL,
     is_unit          boolean NOT NULL,
+    is_key           boolean NOT NULL,
     gone             boolean NOT NULL DEFAULT false,
     labels           jsonb,
     PRIMARY KEY (table_id, position)
 );
 COMMENT ON TABLE dbext_private.tracked_column IS
     'Tracked columns; position numbers the columns key_<position>, old_<position>, new_<position>, image_<position> of the run-time tables.';
+COMMENT ON COLUMN dbext_private.tracked_column.is_unit IS 'Whether it identifies entries';
+COMMENT ON COLUMN dbext_private.tracked_column.is_key IS 'Whether it identifies rows in the changelog: columns of the unit and, where that has several rows, of the primary key';
 COMMENT ON COLUMN dbext_private.tracked_column.type_name IS 'Type without modifier, domains resolved to what they stand on';
 COMMENT ON COLUMN dbext_private.tracked_column.labels IS 'Labels of an enum by OID, as last seen; NULL for other types';
 COMMENT ON COLUMN dbext_private.tracked_column.gone IS 'Dropped or given another type since: captured as NULL from then on';

@@ -123,7 +123,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.partition_columns(oid) IS 'Attribute numbers of the columns by which a table is partitioned, on all levels.';
 
-CREATE FUNCTION dbext_private.unit_index(relation oid, unit smallint[]) RETURNS oid
+CREATE FUNCTION dbext_private.unit_index(relation oid, needed smallint[], allowed smallint[]) RETURNS oid
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
     SELECT i.indexrelid
     FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid JOIN pg_am AS m ON m.oid = x.relam
@@ -132,7 +132,7 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
     WHERE i.indrelid = relation AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indisready AND i.indislive
         AND i.indpred IS NULL AND i.indexprs IS NULL AND m.amname = 'btree'
         -- A unique key of a partitioned table must hold the columns it is partitioned by; the unit need not.
-        AND keys.columns @> unit AND unit <> '{}' AND unit || dbext_private.partition_columns(relation) @> keys.columns
+        AND keys.columns @> needed AND needed <> '{}' AND allowed || dbext_private.partition_columns(relation) @> keys.columns
         AND NOT EXISTS (
             SELECT FROM unnest(i.indkey::smallint[], i.indcollation::oid[], i.indclass::oid[]) AS k (number, collation_id, class_id)
             JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.number
@@ -140,8 +140,8 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
             WHERE k.collation_id <> a.attcollation OR NOT c.opcdefault)
     ORDER BY i.indisprimary DESC, i.indexrelid LIMIT 1
 $$;
-COMMENT ON FUNCTION dbext_private.unit_index(oid, smallint[]) IS
-    'A unique, immediate, complete btree index over these columns (and at most partition columns), under their own collation and default equality; NULL if none.';
+COMMENT ON FUNCTION dbext_private.unit_index(oid, smallint[], smallint[]) IS
+    'A unique, immediate, complete btree index over at least and at most these columns (partition columns aside), under their own collation and default equality; NULL if none.';
 
 CREATE FUNCTION dbext_private.unit_columns(relation oid, unit text[]) RETURNS smallint[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -220,7 +220,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.key_operator(oid) IS 'The equality under which a column of a type is a unique key, fit for a FULL JOIN; NULL if there is none.';
 
-CREATE FUNCTION dbext_private.refuse_unusable_unit(relation oid, unit smallint[]) RETURNS void
+CREATE FUNCTION dbext_private.refuse_unusable_unit(relation oid, unit smallint[], row_key smallint[]) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     unit_text text;
@@ -228,15 +228,19 @@ DECLARE
 BEGIN
     SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum),
         min(a.attname) FILTER (WHERE dbext_private.key_operator(dbext_private.base_type(a.atttypid)) IS NULL)
-    INTO unit_text, unequal FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (unit);
+    INTO unit_text, unequal FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (unit || row_key);
     IF unequal IS NOT NULL THEN
-        PERFORM dbext_private.refuse(format('unit column "%s" is of a type without default btree equality', unequal));
-    ELSIF dbext_private.unit_index(relation, unit) IS NULL THEN
+        PERFORM dbext_private.refuse(format('key column "%s" is of a type without default btree equality', unequal));
+    ELSIF row_key = '{}' AND dbext_private.unit_index(relation, unit, unit) IS NULL THEN
         PERFORM dbext_private.refuse(format('(%s) is not a unique key of table %s that dbext can rely on', unit_text, relation::regclass),
-            'It takes a valid unique index over exactly these columns, with default equality and collation, not partial and not deferrable.');
+            'It takes a valid unique index over exactly these columns, with default equality and collation, not partial and not deferrable. '
+            'If several rows may belong to one person, say how many of them count: rows_per_unit => 10.');
+    ELSIF row_key <> '{}' AND dbext_private.unit_index(relation, row_key, unit || row_key) IS NULL THEN
+        PERFORM dbext_private.refuse(format('the primary key of table %s is none that dbext can rely on', relation::regclass),
+            'It tells the rows of a unit apart: not deferrable, with default equality and collation.');
     END IF;
 END $$;
-COMMENT ON FUNCTION dbext_private.refuse_unusable_unit(oid, smallint[]) IS 'Refuses a privacy unit that no usable unique index enforces.';
+COMMENT ON FUNCTION dbext_private.refuse_unusable_unit(oid, smallint[], smallint[]) IS 'Refuses a privacy unit that no usable unique index enforces.';
 
 CREATE FUNCTION dbext_private.refuse_too_wide(relation oid, unit smallint[], numbers smallint[]) RETURNS void
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$

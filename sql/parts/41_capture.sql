@@ -51,9 +51,9 @@ LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (
         WITH tracked AS (
-            SELECT c.position, c.is_unit, c.gone, quote_ident(c.column_name) AS name, dbext_private.base_type(a.atttypid) AS type_id,
-                NOT a.attnotnull AS may_be_null, row_number() OVER (PARTITION BY c.is_unit ORDER BY c.position) = 1 AS leads,
-                CASE WHEN c.is_unit THEN dbext_private.key_operator(dbext_private.base_type(a.atttypid)) END AS equals
+            SELECT c.position, c.is_key AS is_unit, c.gone, quote_ident(c.column_name) AS name, dbext_private.base_type(a.atttypid) AS type_id,
+                NOT a.attnotnull AS may_be_null, row_number() OVER (PARTITION BY c.is_key ORDER BY c.position) = 1 AS leads,
+                CASE WHEN c.is_key THEN dbext_private.key_operator(dbext_private.base_type(a.atttypid)) END AS equals
             FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
             LEFT JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = c.attribute_number AND NOT a.attisdropped
             WHERE t.table_id = capture_columns.table_id
@@ -179,6 +179,6 @@ COMMENT ON FUNCTION dbext_private.write_capture(integer) IS
 
 CREATE FUNCTION dbext_private.can_capture(table_id integer) RETURNS boolean
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT NOT EXISTS (SELECT FROM dbext_private.tracked_column AS c WHERE c.table_id = can_capture.table_id AND c.is_unit AND c.gone)
+    SELECT NOT EXISTS (SELECT FROM dbext_private.tracked_column AS c WHERE c.table_id = can_capture.table_id AND c.is_key AND c.gone)
 $$;
-COMMENT ON FUNCTION dbext_private.can_capture(integer) IS 'Whether the columns of the privacy unit are still there.';
+COMMENT ON FUNCTION dbext_private.can_capture(integer) IS 'Whether the columns that identify rows are still there.';

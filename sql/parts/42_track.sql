@@ -24,25 +24,29 @@ END $$;
 COMMENT ON FUNCTION dbext_private.require_lock(oid) IS
     'Refuses unless this transaction has locked this very relation: from then on nobody else can rename, replace or write it.';
 
-CREATE FUNCTION dbext_private.run_time_columns(table_id integer, prefixes text[], unit boolean, only_position integer) RETURNS text
+CREATE FUNCTION dbext_private.run_time_columns(table_id integer, prefixes text[], keys boolean, only_position integer, settled boolean DEFAULT false) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce(string_agg(format(', %s_%s %s%s', prefix, c.position, c.type_name, collation_clause.sql), '' ORDER BY place, c.position), '')
+    SELECT coalesce(string_agg(format(', %s_%s %s%s%s', prefix, c.position, c.type_name,
+        CASE WHEN settled AND NOT c.is_unit AND t.rows_per_unit IS NOT NULL THEN '[]' ELSE '' END, collation_clause.sql), '' ORDER BY place, c.position), '')
     FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
     JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = c.attribute_number
     LEFT JOIN pg_collation AS k ON k.oid = a.attcollation LEFT JOIN pg_namespace AS n ON n.oid = k.collnamespace
     CROSS JOIN LATERAL (SELECT CASE WHEN k.oid IS NULL THEN '' ELSE format(' COLLATE %I.%I', n.nspname, k.collname) END AS sql) AS collation_clause
     CROSS JOIN unnest(prefixes) WITH ORDINALITY AS p (prefix, place)
-    WHERE t.table_id = run_time_columns.table_id AND c.is_unit = unit AND c.position = coalesce(only_position, c.position)
+    WHERE t.table_id = run_time_columns.table_id AND CASE WHEN settled THEN c.is_unit ELSE c.is_key END = keys
+        AND c.position = coalesce(only_position, c.position)
 $$;
-COMMENT ON FUNCTION dbext_private.run_time_columns(integer, text[], boolean, integer) IS
-    'Column definitions of the run-time tables, all or those of one position: positional names (long or odd names are safe), types without modifier, the columns'' collations.';
+COMMENT ON FUNCTION dbext_private.run_time_columns(integer, text[], boolean, integer, boolean) IS
+    'Column definitions of the run-time tables, all or those of one position: positional names (long or odd names are safe), types without modifier, the columns'' collations. settled: of images of entries, which hold arrays where an entry has several rows.';
 
 CREATE FUNCTION dbext_private.create_run_time_tables(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     keys text := dbext_private.run_time_columns(table_id, '{key}', true, NULL);
     changes text := dbext_private.run_time_columns(table_id, '{old,new}', false, NULL);
-    images text := dbext_private.run_time_columns(table_id, '{image}', false, NULL);
+    units text := dbext_private.run_time_columns(table_id, '{key}', true, NULL, true);
+    images text := dbext_private.run_time_columns(table_id, '{image}', false, NULL, true);
+    settled text := dbext_private.run_time_columns(table_id, '{old,new}', false, NULL, true);
     key_names text;
 BEGIN
     SELECT string_agg(format('key_%s', c.position), ', ' ORDER BY c.position) INTO key_names
@@ -56,25 +60,26 @@ BEGIN
     EXECUTE format('CREATE TABLE dbext_private.deferred_%s (number bigint PRIMARY KEY, op "char" NOT NULL%s%s, '
         'mutated_at timestamptz NOT NULL, taken_by bigint)', table_id, keys, changes);
     EXECUTE format('CREATE TABLE dbext_private.admission_%s (slots integer NOT NULL, type_no integer, first_tick bigint NOT NULL, '
-        'frozen boolean NOT NULL, present boolean NOT NULL%s%s, PRIMARY KEY (%s)) WITH (fillfactor = 80)', table_id, keys, images, key_names);
+        'frozen boolean NOT NULL, present boolean NOT NULL%s%s, PRIMARY KEY (%s)) WITH (fillfactor = 80)', table_id, units, images, key_names);
     EXECUTE format('CREATE TABLE dbext_private.change_%s (tick bigint NOT NULL, baseline boolean NOT NULL, old_present boolean NOT NULL, '
-        'new_present boolean NOT NULL%s%s)', table_id, keys, changes);
+        'new_present boolean NOT NULL%s%s)', table_id, units, settled);
     EXECUTE format('CREATE INDEX change_%s_tick ON dbext_private.change_%1$s USING brin (tick) WITH (pages_per_range = 32)', table_id);
     EXECUTE format('COMMENT ON TABLE dbext_private.log_%s IS %L', table_id, 'Every mutation of a tracked table, in order of number; op B is the baseline, T a truncation.');
     EXECUTE format('COMMENT ON TABLE dbext_private.deferred_%s IS %L', table_id, 'Log rows that wait for an earlier mutation of their entry (clocks step back); taken_by is the seal that took them.');
     EXECUTE format('COMMENT ON TABLE dbext_private.admission_%s IS %L', table_id, 'Every entry ever seen: its type, slots used, first tick and settled image.');
     EXECUTE format('COMMENT ON TABLE dbext_private.change_%s IS %L', table_id, 'Changes of settled images, one row per entry and sealed tick: what every statistic is computed from.');
+    PERFORM dbext_private.create_row_table(table_id);
 END $$;
-COMMENT ON FUNCTION dbext_private.create_run_time_tables(integer) IS 'Makes log, deferred, admission and change tables of a newly tracked table.';
+COMMENT ON FUNCTION dbext_private.create_run_time_tables(integer) IS 'Makes log, deferred, admission and change tables of a newly tracked table, and one of its rows if a unit has several.';
 
-CREATE FUNCTION dbext_private.store_columns(table_id integer, relation oid, unit smallint[], numbers smallint[]) RETURNS void
+CREATE FUNCTION dbext_private.store_columns(table_id integer, relation oid, unit smallint[], row_key smallint[], numbers smallint[]) RETURNS void
 LANGUAGE sql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    INSERT INTO dbext_private.tracked_column (table_id, position, column_name, attribute_number, type_name, is_unit)
+    INSERT INTO dbext_private.tracked_column (table_id, position, column_name, attribute_number, type_name, is_unit, is_key)
     SELECT store_columns.table_id, row_number() OVER (ORDER BY a.attnum), a.attname, a.attnum,
-        format_type(dbext_private.base_type(a.atttypid), -1), a.attnum = ANY (unit)
-    FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (unit || numbers)
+        format_type(dbext_private.base_type(a.atttypid), -1), a.attnum = ANY (unit), a.attnum = ANY (unit || row_key)
+    FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum = ANY (unit || row_key || numbers)
 $$;
-COMMENT ON FUNCTION dbext_private.store_columns(integer, oid, smallint[], smallint[]) IS 'Numbers the tracked columns, in the order of the table.';
+COMMENT ON FUNCTION dbext_private.store_columns(integer, oid, smallint[], smallint[], smallint[]) IS 'Numbers the tracked columns, in the order of the table.';
 
 CREATE FUNCTION dbext_private.trackable_columns(relation oid, names text[]) RETURNS smallint[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -85,11 +90,12 @@ $$;
 COMMENT ON FUNCTION dbext_private.trackable_columns(oid, text[]) IS 'Attribute numbers of the columns named, or of all that are stored.';
 
 CREATE FUNCTION dbext_private.begin_tracking(
-    relation oid, tick interval, time_zone text, unit text[], columns text[], owner_name name) RETURNS integer
+    relation oid, tick interval, time_zone text, unit text[], columns text[], rows_per_unit integer, owner_name name) RETURNS integer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET default_tablespace = '' SET default_table_access_method = heap AS $$
 DECLARE
     unit_numbers smallint[];
+    row_key smallint[];
     column_numbers smallint[];
     known dbext_private.tracked_table;
     table_number integer;
@@ -99,10 +105,12 @@ BEGIN
     PERFORM dbext_private.require_lock(relation);
     PERFORM dbext_private.refuse_untrackable(relation);
     unit_numbers := dbext_private.unit_columns(relation, unit);
-    column_numbers := dbext_private.trackable_columns(relation, columns);
-    PERFORM dbext_private.refuse_unusable_unit(relation, unit_numbers);
+    row_key := dbext_private.row_key(relation, unit, unit_numbers, rows_per_unit);
+    column_numbers := row_key || dbext_private.trackable_columns(relation, columns);
+    PERFORM dbext_private.refuse_unusable_unit(relation, unit_numbers, row_key);
     PERFORM dbext_private.refuse_unreachable_types(relation, unit_numbers || column_numbers);
     PERFORM dbext_private.refuse_too_wide(relation, unit_numbers, column_numbers);
+    PERFORM dbext_private.refuse_unfit_rows(relation, unit_numbers, column_numbers, rows_per_unit);
     PERFORM dbext_private.remember_cluster();
     -- The same table is the same OID, whatever it is called now. A new table of the name of one that was dropped takes its place.
     PERFORM dbext_private.follow_schema(t.table_id) FROM dbext_private.tracked_table AS t JOIN pg_class AS c ON c.oid IN (begin_tracking.relation, t.relation)
@@ -113,21 +121,22 @@ BEGIN
     ORDER BY t.relation DESC, t.table_id DESC LIMIT 1;
     PERFORM dbext_private.widen_columns(known.table_id, relation);
     IF known.table_id IS NOT NULL AND NOT known.tracked THEN
-        IF NOT dbext_private.same_arguments(known, relation, tick, time_zone, unit_numbers, CASE WHEN columns IS NOT NULL THEN column_numbers END) THEN
+        IF NOT dbext_private.same_arguments(known, relation, tick, time_zone, unit_numbers, row_key, CASE WHEN columns IS NOT NULL THEN column_numbers END,
+            rows_per_unit) THEN
             unused := dbext_private.forget_unused(known.table_id);
         END IF;
     END IF;
     IF known.table_id IS NOT NULL AND NOT unused THEN
-        table_number := dbext_private.resume_tracking(known, relation, tick, time_zone, unit_numbers,
-            CASE WHEN columns IS NOT NULL THEN column_numbers END);
+        table_number := dbext_private.resume_tracking(known, relation, tick, time_zone, unit_numbers, row_key,
+            CASE WHEN columns IS NOT NULL THEN column_numbers END, rows_per_unit);
     ELSE
-        table_number := dbext_private.start_tracking(known.table_id, relation, tick, time_zone, unit_numbers, column_numbers);
+        table_number := dbext_private.start_tracking(known.table_id, relation, tick, time_zone, unit_numbers, row_key, column_numbers, rows_per_unit);
     END IF;
     PERFORM dbext_private.choose_triggers(table_number);
     PERFORM dbext_private.lend_rights(table_number, owner_name);
     RETURN table_number;
 END $$;
-COMMENT ON FUNCTION dbext_private.begin_tracking(oid, interval, text, text[], text[], name) IS
+COMMENT ON FUNCTION dbext_private.begin_tracking(oid, interval, text, text[], text[], integer, name) IS
     'Checks the table, prepares its catalog rows, run-time tables and capture functions, and lets its owner write the baseline until finish_tracking.';
 
 CREATE FUNCTION dbext_private.choose_triggers(table_id integer) RETURNS void
@@ -150,7 +159,8 @@ END $$;
 COMMENT ON FUNCTION dbext_private.lend_rights(integer, name) IS 'Lets the table''s owner record rows and make triggers, until take_back_rights.';
 
 CREATE FUNCTION dbext_private.start_tracking(
-    forgotten integer, relation oid, tick interval, time_zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS integer
+    forgotten integer, relation oid, tick interval, time_zone text, unit_numbers smallint[], row_key smallint[], column_numbers smallint[],
+    rows_per_unit integer) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     parts record := dbext_private.tick_kind_and_size(tick);
@@ -171,7 +181,8 @@ BEGIN
                 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = start_tracking.relation)
         WHERE t.table_id = forgotten;
     END IF;
-    PERFORM dbext_private.store_columns(table_number, relation, unit_numbers, column_numbers);
+    UPDATE dbext_private.tracked_table AS t SET rows_per_unit = start_tracking.rows_per_unit WHERE t.table_id = table_number;
+    PERFORM dbext_private.store_columns(table_number, relation, unit_numbers, row_key, column_numbers);
     PERFORM dbext_private.create_run_time_tables(table_number);
     -- Snapshot 1:1: sees nothing, so the first seal takes every row that is in the log by then, the baseline of this very transaction
     -- included: pg_current_snapshot() would not do, because it does not list its own transaction as in progress.
@@ -179,7 +190,7 @@ BEGIN
     VALUES (table_number, tick_now - 1, dbext_private.tick_end(parts.kind, parts.size, zone, tick_now - 1), '1:1:');
     RETURN table_number;
 END $$;
-COMMENT ON FUNCTION dbext_private.start_tracking(integer, oid, interval, text, smallint[], smallint[]) IS
+COMMENT ON FUNCTION dbext_private.start_tracking(integer, oid, interval, text, smallint[], smallint[], smallint[], integer) IS
     'Catalog rows and run-time tables of a table tracked for the first time, or under the number of one that forget_unused has emptied.';
 
 CREATE FUNCTION dbext_private.baseline_statement(table_id integer) RETURNS text
@@ -242,14 +253,16 @@ COMMENT ON FUNCTION dbext_private.finish_tracking(integer, name) IS 'Takes the o
 
 CREATE FUNCTION dbext_private.protected_subject(table_id integer) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT format('one row of %I.%I, identified by (%s)', t.schema_name, t.table_name, string_agg(quote_ident(c.column_name), ', ' ORDER BY c.position))
+    SELECT format(CASE WHEN t.rows_per_unit IS NULL THEN 'one row of %I.%I, identified by (%s)' ELSE 'all rows of %I.%I that share (%s), of which the first %s by primary key count' END,
+        t.schema_name, t.table_name, string_agg(quote_ident(c.column_name), ', ' ORDER BY c.position), t.rows_per_unit)
     FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
-    WHERE t.table_id = protected_subject.table_id AND c.is_unit GROUP BY t.schema_name, t.table_name
+    WHERE t.table_id = protected_subject.table_id AND c.is_unit GROUP BY t.schema_name, t.table_name, t.rows_per_unit
 $$;
 COMMENT ON FUNCTION dbext_private.protected_subject(integer) IS 'What is protected, in words.';
 
-CREATE FUNCTION dp_track(tbl regclass, tick interval DEFAULT '1 day', time_zone text DEFAULT 'UTC', unit text[] DEFAULT NULL, columns text[] DEFAULT NULL)
-RETURNS text LANGUAGE plpgsql VOLATILE
+CREATE FUNCTION dp_track(
+    tbl regclass, tick interval DEFAULT '1 day', time_zone text DEFAULT 'UTC', unit text[] DEFAULT NULL, columns text[] DEFAULT NULL,
+    rows_per_unit integer DEFAULT NULL) RETURNS text LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET client_min_messages = warning SET quote_all_identifiers = off AS $$
 DECLARE
     table_number integer;
@@ -262,15 +275,15 @@ BEGIN
     EXECUTE dbext_private.lock_statement(tbl);
     -- Not after the moment of the T marker by which a table is taken up again: no tick may end between that and the rows.
     moment := dbext_private.effective_now();
-    table_number := dbext_private.begin_tracking(tbl, tick, time_zone, unit, columns, current_user);
+    table_number := dbext_private.begin_tracking(tbl, tick, time_zone, unit, columns, rows_per_unit, current_user);
     EXECUTE dbext_private.baseline_statement(table_number) USING moment;
     FOR command IN SELECT c FROM dbext_private.trigger_commands(table_number, NULL) AS c LOOP
         EXECUTE command;
     END LOOP;
     RETURN dbext_private.finish_tracking(table_number, current_user);
 END $$;
-COMMENT ON FUNCTION dp_track(regclass, interval, text, text[], text[]) IS
-    'Records every mutation of a table from now on. Run by its owner, a member of dbext_admin. unit: the NOT NULL unique key that identifies an entry (default: the primary key); columns: what to record (default: all).';
+COMMENT ON FUNCTION dp_track(regclass, interval, text, text[], text[], integer) IS
+    'Records every mutation of a table from now on. Run by its owner, a member of dbext_admin. unit: the NOT NULL unique key that identifies an entry (default: the primary key); columns: what to record (default: all); rows_per_unit: the unit is not unique, and so many rows of each count.';
 
 CREATE FUNCTION dbext_private.refuse_tracking_here(relation oid, owner_name name) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -1,12 +1,12 @@
 -- Tracking again: what was tracked before resumes; what nothing ever left about may be tracked anew. All of it is called by begin_tracking.
 
 CREATE FUNCTION dbext_private.columns_there(table_id integer, relation oid)
-RETURNS TABLE (column_name text, is_unit boolean, number smallint)
+RETURNS TABLE (column_name text, is_unit boolean, is_key boolean, number smallint)
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT c.column_name, c.is_unit, a.attnum
+    SELECT c.column_name, c.is_unit, c.is_key, a.attnum
     FROM dbext_private.tracked_column AS c JOIN pg_attribute AS a ON a.attrelid = columns_there.relation AND a.attname = c.column_name
     JOIN dbext_private.recorded_columns(columns_there.table_id) AS r ON r.number = c.position
-        AND r.type_id = dbext_private.base_type(a.atttypid) AND (r.collation_id = a.attcollation OR NOT c.is_unit)
+        AND r.type_id = dbext_private.base_type(a.atttypid) AND (r.collation_id = a.attcollation OR NOT c.is_key)
     WHERE c.table_id = columns_there.table_id AND NOT a.attisdropped
 $$;
 COMMENT ON FUNCTION dbext_private.columns_there(integer, oid) IS
@@ -15,7 +15,7 @@ COMMENT ON FUNCTION dbext_private.columns_there(integer, oid) IS
 CREATE FUNCTION dbext_private.note_lost_column(lost dbext_private.tracked_column) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
     SELECT dbext_private.note_schema_event(lost.table_id, 'column', format('column "%s" was dropped or given another type%s', lost.column_name,
-        CASE WHEN lost.is_unit THEN ' or collation; it identified entries, so nothing is captured any more' ELSE '; it reads as NULL since' END))
+        CASE WHEN lost.is_key THEN ' or collation; it identified entries, so nothing is captured any more' ELSE '; it reads as NULL since' END))
 $$;
 COMMENT ON FUNCTION dbext_private.note_lost_column(dbext_private.tracked_column) IS 'Marks a table whose tracked column is gone.';
 
@@ -48,10 +48,11 @@ DECLARE
     widened record;
 BEGIN
     FOR widened IN
-        SELECT k.attname AS name, t.relname AS table_name, format_type(dbext_private.base_type(a.atttypid), -1) AS type_name
+        SELECT k.attname AS name, t.relname AS table_name, format_type(dbext_private.base_type(a.atttypid), -1)
+            || CASE WHEN k.atttypid = (SELECT y.typarray FROM pg_type AS y WHERE y.oid = r.type_id) THEN '[]' ELSE '' END AS type_name
         FROM dbext_private.tracked_column AS c JOIN pg_attribute AS a ON a.attrelid = widen_columns.relation AND a.attname = c.column_name AND NOT a.attisdropped
         JOIN dbext_private.recorded_columns(widen_columns.table_id) AS r ON r.number = c.position AND r.collation_id = a.attcollation
-        JOIN pg_class AS t ON t.relname ~ ('^(log|deferred|admission|change)_' || c.table_id || '$') AND t.relnamespace = 'dbext_private'::regnamespace
+        JOIN pg_class AS t ON t.relname ~ ('^(log|deferred|admission|change|row)_' || c.table_id || '$') AND t.relnamespace = 'dbext_private'::regnamespace
         JOIN pg_attribute AS k ON k.attrelid = t.oid AND k.attname ~ ('^(key|old|new|image)_' || c.position || '$')
         WHERE c.table_id = widen_columns.table_id AND dbext_private.widens(r.type_id, dbext_private.base_type(a.atttypid))
     LOOP
@@ -72,8 +73,8 @@ DECLARE
 BEGIN
     PERFORM dbext_private.refuse_unreachable_types(relation, numbers);
     last := greatest(last, (SELECT max(c.position) FROM dbext_private.tracked_column AS c WHERE c.table_id = add_columns.table_id));
-    INSERT INTO dbext_private.tracked_column (table_id, position, column_name, attribute_number, type_name, is_unit)
-    SELECT add_columns.table_id, last + row_number() OVER (ORDER BY a.attnum), a.attname, a.attnum, format_type(dbext_private.base_type(a.atttypid), -1), false
+    INSERT INTO dbext_private.tracked_column (table_id, position, column_name, attribute_number, type_name, is_unit, is_key)
+    SELECT add_columns.table_id, last + row_number() OVER (ORDER BY a.attnum), a.attname, a.attnum, format_type(dbext_private.base_type(a.atttypid), -1), false, false
     FROM pg_attribute AS a WHERE a.attrelid = add_columns.relation AND a.attnum = ANY (numbers);
     FOR place IN
         SELECT format('ALTER TABLE dbext_private.%s_%s ADD COLUMN %s', t.name, c.table_id,
@@ -88,19 +89,22 @@ END $$;
 COMMENT ON FUNCTION dbext_private.add_columns(integer, oid, smallint[]) IS 'Records more columns of a table from now on; entries tell them from NULL at the re-base that follows.';
 
 CREATE FUNCTION dbext_private.same_arguments(
-    known dbext_private.tracked_table, relation oid, tick interval, zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS boolean
+    known dbext_private.tracked_table, relation oid, tick interval, zone text, unit_numbers smallint[], row_key smallint[], column_numbers smallint[],
+    rows_per_unit integer) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     parts record := dbext_private.tick_kind_and_size(tick);
     there smallint[] := ARRAY(SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k ORDER BY k.number);
     unit_there smallint[] := ARRAY(SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k WHERE k.is_unit ORDER BY k.number);
+    rows_there smallint[] := ARRAY(SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k WHERE k.is_key AND NOT k.is_unit ORDER BY k.number);
 BEGIN
     RETURN (parts.kind, parts.size, dbext_private.zone_name(zone)) IS NOT DISTINCT FROM (known.tick_kind, known.tick_size, known.time_zone)
         AND unit_there = ARRAY(SELECT u FROM unnest(unit_numbers) AS u ORDER BY u)
-        AND cardinality(unit_there) = (SELECT count(*) FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id AND c.is_unit)
+        AND known.rows_per_unit IS NOT DISTINCT FROM same_arguments.rows_per_unit AND rows_there = ARRAY(SELECT u FROM unnest(row_key) AS u ORDER BY u)
+        AND cardinality(unit_there || rows_there) = (SELECT count(*) FROM dbext_private.tracked_column AS c WHERE c.table_id = known.table_id AND c.is_key)
         AND (column_numbers IS NULL OR unit_numbers || column_numbers @> there);
 END $$;
-COMMENT ON FUNCTION dbext_private.same_arguments(dbext_private.tracked_table, oid, interval, text, smallint[], smallint[]) IS
+COMMENT ON FUNCTION dbext_private.same_arguments(dbext_private.tracked_table, oid, interval, text, smallint[], smallint[], smallint[], integer) IS
     'Whether a table is to be tracked as it was before, perhaps with more columns. Without column_numbers: with the columns of before that are still there.';
 
 CREATE FUNCTION dbext_private.forget_unused(table_id integer) RETURNS boolean
@@ -124,13 +128,15 @@ BEGIN
     DELETE FROM dbext_private.tracked_partition AS p WHERE p.table_id = forget_unused.table_id;
     PERFORM dbext_private.drop_capture_functions(table_id, '{}');
     EXECUTE format('DROP TABLE dbext_private.log_%s, dbext_private.deferred_%1$s, dbext_private.admission_%1$s, dbext_private.change_%1$s', table_id);
+    EXECUTE format('DROP TABLE IF EXISTS dbext_private.row_%s', table_id);
     RETURN true;
 END $$;
 COMMENT ON FUNCTION dbext_private.forget_unused(integer) IS
     'Empties the number of a table that never had a budget, a release or a question, so that nothing ever left about it; false, with nothing changed, if it had.';
 
 CREATE FUNCTION dbext_private.resume_tracking(
-    known dbext_private.tracked_table, relation oid, tick interval, zone text, unit_numbers smallint[], column_numbers smallint[]) RETURNS integer
+    known dbext_private.tracked_table, relation oid, tick interval, zone text, unit_numbers smallint[], row_key smallint[], column_numbers smallint[],
+    rows_per_unit integer) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     added smallint[] := ARRAY(SELECT u FROM unnest(unit_numbers || column_numbers) AS u EXCEPT SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k);
@@ -139,10 +145,14 @@ BEGIN
         AND NOT EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = known.table_id AND e.through_tick IS NULL) THEN
         PERFORM dbext_private.refuse(format('table %s is tracked already', relation::regclass), NULL, 'DP004');
     END IF;
-    IF NOT dbext_private.same_arguments(known, relation, tick, zone, unit_numbers, column_numbers) THEN
-        PERFORM dbext_private.refuse(format('table %s was tracked before with another tick, time zone, unit or columns', relation::regclass),
+    IF NOT dbext_private.same_arguments(known, relation, tick, zone, unit_numbers, row_key, column_numbers, rows_per_unit) THEN
+        PERFORM dbext_private.refuse(format('table %s was tracked before with another tick, time zone, unit, rows_per_unit or columns', relation::regclass),
             'Its ledger and the entries already admitted depend on them: use the same arguments, and the unit''s type and collation of before. '
             'To begin anew, put the rows into a new table of another name and track that.');
+    END IF;
+    IF rows_per_unit IS NOT NULL AND column_numbers IS NOT NULL AND added <> '{}' THEN
+        PERFORM dbext_private.refuse(format('the columns of table %s, of which a unit has several rows, were chosen when it was first tracked', relation::regclass),
+            'Leave columns out to go on with those, or put the rows into a new table of another name and track that.');
     END IF;
     UPDATE dbext_private.tracked_table AS t SET relation = resume_tracking.relation, tracked = false, schema_name = n.nspname, table_name = c.relname
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -161,7 +171,7 @@ BEGIN
     PERFORM dbext_private.note_lost_columns(known.table_id);
     RETURN known.table_id;
 END $$;
-COMMENT ON FUNCTION dbext_private.resume_tracking(dbext_private.tracked_table, oid, interval, text, smallint[], smallint[]) IS
+COMMENT ON FUNCTION dbext_private.resume_tracking(dbext_private.tracked_table, oid, interval, text, smallint[], smallint[], smallint[], integer) IS
     'Takes a table up again: ledger, admission and changes go on, with a fresh baseline after a T marker. Without column_numbers: the columns of before that are still there; others are added.';
 
 CREATE FUNCTION dbext_private.empty_log(table_id integer) RETURNS void

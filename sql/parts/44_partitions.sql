@@ -88,7 +88,7 @@ BEGIN
         RETURN;
     END IF;
     SELECT string_agg(format('key_%s', c.position), ', ' ORDER BY c.position) INTO keys FROM dbext_private.tracked_column AS c
-    WHERE c.table_id = refuse_double_entries.table_id AND c.is_unit;
+    WHERE c.table_id = refuse_double_entries.table_id AND c.is_key;
     EXECUTE format('SELECT EXISTS (SELECT FROM dbext_private.log_%1$s AS l WHERE l.xid = pg_current_xact_id() AND l.op IN (''B'', ''I'') '
         'AND l.number > coalesce((SELECT max(t.number) FROM dbext_private.log_%1$s AS t WHERE t.op = ''T''), 0) GROUP BY %2$s HAVING count(*) > 1)',
         table_id, keys) INTO doubled;

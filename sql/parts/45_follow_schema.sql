@@ -64,7 +64,7 @@ LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY SELECT k.position, a.atttypid, a.attcollation FROM dbext_private.tracked_column AS k JOIN pg_attribute AS a
         ON a.attrelid = to_regclass(format('dbext_private.log_%s', k.table_id))
-        AND a.attname = format(CASE WHEN k.is_unit THEN 'key_%s' ELSE 'new_%s' END, k.position) AND NOT a.attisdropped
+        AND a.attname = format(CASE WHEN k.is_key THEN 'key_%s' ELSE 'new_%s' END, k.position) AND NOT a.attisdropped
     WHERE k.table_id = recorded_columns.table_id;
 END $$;
 COMMENT ON FUNCTION dbext_private.recorded_columns(integer) IS
@@ -80,7 +80,7 @@ BEGIN
         UPDATE dbext_private.tracked_column AS k SET gone = true FROM dbext_private.tracked_table AS t
         WHERE t.table_id = follow_columns.table_id AND k.table_id = t.table_id AND NOT k.gone AND NOT EXISTS (
             SELECT FROM pg_attribute AS a JOIN dbext_private.recorded_columns(follow_columns.table_id) AS r
-                ON r.type_id = dbext_private.base_type(a.atttypid) AND (r.collation_id = a.attcollation OR NOT k.is_unit)
+                ON r.type_id = dbext_private.base_type(a.atttypid) AND (r.collation_id = a.attcollation OR NOT k.is_key)
             WHERE a.attrelid = t.relation AND a.attnum = k.attribute_number AND NOT a.attisdropped AND r.number = k.position)
         RETURNING k.*
     LOOP
@@ -91,12 +91,12 @@ BEGIN
     FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS k USING (table_id)
     JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = k.attribute_number
     JOIN dbext_private.recorded_columns(follow_columns.table_id) AS r ON r.number = k.position
-    WHERE t.table_id = follow_columns.table_id AND NOT k.gone AND NOT k.is_unit AND r.collation_id <> a.attcollation;
+    WHERE t.table_id = follow_columns.table_id AND NOT k.gone AND NOT k.is_key AND r.collation_id <> a.attcollation;
     UPDATE dbext_private.tracked_column AS k SET type_name = format_type(r.type_id, -1) FROM dbext_private.recorded_columns(follow_columns.table_id) AS r
     WHERE k.table_id = follow_columns.table_id AND k.position = r.number AND k.type_name <> format_type(r.type_id, -1);
     -- DROP TYPE ... CASCADE took the columns of the run-time tables along: such a column is forgotten, its number is not used again.
     DELETE FROM dbext_private.tracked_column AS k
-    WHERE k.table_id = follow_columns.table_id AND k.gone AND NOT k.is_unit
+    WHERE k.table_id = follow_columns.table_id AND k.gone AND NOT k.is_key
         AND k.position NOT IN (SELECT r.number FROM dbext_private.recorded_columns(follow_columns.table_id) AS r);
     PERFORM dbext_private.write_capture(table_id);
 END $$;
@@ -135,7 +135,8 @@ CREATE FUNCTION dbext_private.follow_guards(table_id integer, located oid) RETUR
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     reason text := (SELECT u.reason FROM dbext_private.untrackable(located) AS u);
-    unit smallint[];
+    needed smallint[];
+    allowed smallint[];
 BEGIN
     PERFORM dbext_private.note_schema_event(follow_guards.table_id, 'trigger', format('the trigger that captures %s is missing, disabled or not enabled always%s',
         CASE m.event WHEN 'row' THEN 'rows' ELSE upper(m.event) END, CASE WHEN m.relation <> located THEN format(' on partition %s', m.relation::regclass) ELSE '' END))
@@ -151,8 +152,9 @@ BEGIN
     IF reason IS NOT NULL THEN
         PERFORM dbext_private.note_schema_event(table_id, 'table', 'triggers no longer see every change of the table: ' || reason);
     END IF;
-    SELECT array_agg(k.attribute_number) INTO unit FROM dbext_private.tracked_column AS k WHERE k.table_id = follow_guards.table_id AND k.is_unit;
-    IF dbext_private.unit_index(located, unit) IS NULL THEN
+    SELECT coalesce(array_agg(k.attribute_number) FILTER (WHERE NOT k.is_unit), array_agg(k.attribute_number)), array_agg(k.attribute_number) INTO needed, allowed
+    FROM dbext_private.tracked_column AS k WHERE k.table_id = follow_guards.table_id AND k.is_key;
+    IF dbext_private.unit_index(located, needed, allowed) IS NULL THEN
         PERFORM dbext_private.note_schema_event(table_id, 'unit', 'no unique index enforces the privacy unit any more');
     END IF;
 END $$;
@@ -307,15 +309,15 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_drop() IS 'Runs after anything was dropped.';
 
-CREATE FUNCTION dbext_private.altered_columns(table_id integer) RETURNS TABLE (name text, number integer, is_unit boolean, same_type boolean, surely boolean)
+CREATE FUNCTION dbext_private.altered_columns(table_id integer) RETURNS TABLE (name text, number integer, is_key boolean, same_type boolean, surely boolean)
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     -- ALTER TABLE writes the catalog rows of an altered column and of all after it anew, under one command number per altered column: where
     -- the number changes, a column surely was altered; the others may have been, before one that stands to the left of them.
-    RETURN QUERY SELECT c.attname::text, c.position, coalesce(c.is_unit, false), r.type_id = dbext_private.base_type(c.atttypid),
+    RETURN QUERY SELECT c.attname::text, c.position, coalesce(c.is_key, false), r.type_id = dbext_private.base_type(c.atttypid),
         c.command IS DISTINCT FROM c.previous
     FROM (
-        SELECT a.attname, a.attnum, a.atttypid, k.position, k.is_unit, x.command, lag(x.command) OVER (ORDER BY a.attnum) AS previous
+        SELECT a.attname, a.attnum, a.atttypid, k.position, k.is_key, x.command, lag(x.command) OVER (ORDER BY a.attnum) AS previous
         FROM dbext_private.tracked_table AS t JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum > 0
         LEFT JOIN dbext_private.tracked_column AS k ON k.table_id = t.table_id AND k.attribute_number = a.attnum AND NOT k.gone
         CROSS JOIN LATERAL (SELECT CASE WHEN age(a.xmin) <= 0 THEN a.cmin::text END AS command) AS x
@@ -333,7 +335,7 @@ DECLARE
     unit record;
 BEGIN
     SELECT a.* INTO first FROM dbext_private.altered_columns(note_rewritten.table_id) AS a LIMIT 1;
-    SELECT a.* INTO unit FROM dbext_private.altered_columns(note_rewritten.table_id) AS a WHERE a.is_unit AND a.surely AND a.same_type LIMIT 1;
+    SELECT a.* INTO unit FROM dbext_private.altered_columns(note_rewritten.table_id) AS a WHERE a.is_key AND a.surely AND a.same_type LIMIT 1;
     IF unit.number IS NOT NULL THEN
         UPDATE dbext_private.tracked_column AS k SET gone = true WHERE (k.table_id, k.position) = (note_rewritten.table_id, unit.number);
         PERFORM dbext_private.note_schema_event(table_id, 'column',

@@ -110,14 +110,14 @@ COMMENT ON FUNCTION dbext_private.look_at(integer) IS 'What PostgreSQL itself te
 
 CREATE FUNCTION dbext_private.recount_columns(table_id integer, OUT keys text, OUT definition text, OUT same text, OUT differs text)
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT string_agg(format('key_%s', c.position), ', ' ORDER BY c.position) FILTER (WHERE c.is_unit),
-        string_agg(format(', %s_%s %s', CASE WHEN c.is_unit THEN 'key' ELSE 'new' END, c.position, format_type(a.atttypid, -1)
+    SELECT string_agg(format('key_%s', c.position), ', ' ORDER BY c.position) FILTER (WHERE c.is_key),
+        string_agg(format(', %s_%s %s', CASE WHEN c.is_key THEN 'key' ELSE 'new' END, c.position, format_type(a.atttypid, -1)
             || CASE WHEN a.attcollation <> 0 THEN format(' COLLATE %I.%I', n.nspname, k.collname) ELSE '' END), '' ORDER BY c.position),
-        string_agg(format('r.key_%s %s c.key_%1$s', c.position, dbext_private.key_operator(a.atttypid)), ' AND ') FILTER (WHERE c.is_unit),
+        string_agg(format('r.key_%s %s c.key_%1$s', c.position, dbext_private.key_operator(a.atttypid)), ' AND ') FILTER (WHERE c.is_key),
         coalesce(string_agg(dbext_private.differs(a.atttypid, format('r.new_%s', c.position), format('c.new_%s', c.position)), ' OR ')
-            FILTER (WHERE NOT c.is_unit AND NOT c.gone), 'false')
+            FILTER (WHERE NOT c.is_key AND NOT c.gone), 'false')
     FROM dbext_private.tracked_column AS c JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('dbext_private.log_%s', c.table_id))
-        AND a.attname = format(CASE WHEN c.is_unit THEN 'key_%s' ELSE 'new_%s' END, c.position)
+        AND a.attname = format(CASE WHEN c.is_key THEN 'key_%s' ELSE 'new_%s' END, c.position)
     LEFT JOIN pg_collation AS k ON k.oid = a.attcollation LEFT JOIN pg_namespace AS n ON n.oid = k.collnamespace
     WHERE c.table_id = recount_columns.table_id
 $$;

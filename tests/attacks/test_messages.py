@@ -151,7 +151,7 @@ def test_plans_name_no_table_of_entries_and_no_count_of_them(town, kind):
                 assert kind == "reader"
                 continue
             for node in nodes(plan):
-                assert not re.match(r"(log|change|admission|deferred|tick_sum|node|cases|seal$)", node.get("Relation Name", "")), statement
+                assert not re.match(r"(log|change|admission|deferred|row|tick_sum|node|cases|seal$)", node.get("Relation Name", "")), statement
                 assert node["Actual Rows"] != 137, statement
 
 

@@ -11,7 +11,7 @@ DAILY = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
 READ = """
 SELECT coalesce(sum(pg_stat_get_xact_numscans(c.oid) + pg_stat_get_xact_tuples_returned(c.oid) + coalesce((
     SELECT sum(pg_stat_get_xact_numscans(i.indexrelid)) FROM pg_index AS i WHERE i.indrelid = c.oid), 0)), 0)
-FROM pg_class AS c WHERE c.relname = 'cases' OR c.relname ~ '^(log|change|admission|deferred)_[0-9]+$' OR c.relname IN ('tick_sum', 'node', 'seal')
+FROM pg_class AS c WHERE c.relname = 'cases' OR c.relname ~ '^(log|change|admission|deferred|row)_[0-9]+$' OR c.relname IN ('tick_sum', 'node', 'seal')
 """
 
 
