@@ -144,6 +144,10 @@ def _key_source(declaration: Declaration, groups: str | None, key_delta: str | N
         raise BadArgument("keys are listed with groups, or taken from the data with key_delta: not both")
     if not declaration.grouped:
         raise BadArgument("key_delta is for keys of a GROUP BY, and the declaration has none")
+    if declaration.row is not None:
+        raise NotSupported(
+            "keys are not taken from the data of units of several rows: one unit alone could show several", hint="List them with groups =>."
+        )
     if declaration.bins:
         raise NotSupported("keys are not taken from the data beside bins, which are public", hint="List the other keys with groups =>.")
     value = delta_from(key_delta, "key_delta")

@@ -52,9 +52,7 @@ def _pass(session: Session, closing: seals.Closing) -> seals.Counts:
 def _image_column(column: Column, *, by_value: bool) -> ImageColumn:
     folds = column.is_string and column.base == "other"
     is_row_key, cut = column.is_key and not column.is_unit, is_cut(column.category, column.base)
-    return ImageColumn(
-        column.position, column.is_unit, column.operators.get("="), by_value, column.is_string, folds, is_row_key, cut
-    )
+    return ImageColumn(column.position, column.is_unit, column.operators.get("="), by_value, column.is_string, folds, is_row_key, cut)
 
 
 def _unit_pass(

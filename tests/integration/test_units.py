@@ -9,7 +9,6 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-import psycopg
 import pytest
 
 #: Columns by position: row key, unit, two values.
@@ -63,7 +62,13 @@ def kind_of(image):
 @pytest.fixture
 def visits(tracked):
     """Visits of patients, of which two of each count, under three types."""
-    made = tracked(COLUMNS, name="visits", rows="VALUES (1, 'p0', 'A', 5), (2, 'p0', 'B', 80), (3, 'p0', 'B', 9), (4, 'p1', NULL, 71)", unit=["patient"], rows_per_unit=MOST)
+    made = tracked(
+        COLUMNS,
+        name="visits",
+        rows="VALUES (1, 'p0', 'A', 5), (2, 'p0', 'B', 80), (3, 'p0', 'B', 9), (4, 'p1', NULL, 71)",
+        unit=["patient"],
+        rows_per_unit=MOST,
+    )
     made.execute("SELECT dp_add_constraint('visits', 'short', applies_to => 'ward = ''A''', max_mutations => 3)")
     made.execute("SELECT dp_add_constraint('visits', 'brief', applies_to => 'cost > 70', active_within => '3 days', at_limit => 'leave')")
     made.execute("SELECT dp_add_constraint('visits', 'any', max_mutations => 6)")
@@ -73,45 +78,63 @@ def visits(tracked):
     return made
 
 
+def some_row(chance):
+    return f"p{chance.randrange(9)}", chance.choice(["A", "B", "C", None]), chance.choice([None, -5, 3, 14, 55, 99, 1000])
+
+
+def insert(visits, chance, _):
+    """Rows that come, where there is none or in place of those that are there."""
+    rows, replaces = visits.model.rows, chance.random() < 0.5
+    new = {number: some_row(chance) for number in chance.sample(range(1, 60), 3)}
+    values = ", ".join(["(%s::integer, %s, %s, %s::integer)"] * len(new))
+    does = "DO UPDATE SET patient = excluded.patient, ward = excluded.ward, cost = excluded.cost" if replaces else "DO NOTHING"
+    listed = [value for number, row in new.items() for value in (number, *row)]
+    visits.execute(f"INSERT INTO visits VALUES {values} ON CONFLICT (id) {does}", listed)
+    rows.update({number: row for number, row in new.items() if replaces or number not in rows})
+
+
+def update(visits, _, some):
+    visits.execute("UPDATE visits SET cost = cost + 7, ward = 'C' WHERE id = ANY (%s)", (some,))
+    for number in some:
+        patient, _, cost = visits.model.rows[number]
+        visits.model.rows[number] = (patient, "C", None if cost is None else cost + 7)
+
+
+def swap(visits, _, some):
+    """Two rows move between units in one statement."""
+    rows, (first, second) = visits.model.rows, (some[0], some[-1])
+    visits.execute("UPDATE visits AS v SET patient = o.patient FROM visits AS o WHERE (v.id, o.id) IN ((%s, %s), (%s, %s))",
+        (first, second, second, first))  # fmt: skip
+    one, other = rows[first], rows[second]
+    rows[first], rows[second] = (other[0], *one[1:]), (one[0], *other[1:])
+
+
+def shift(visits, _, some):
+    """Keys change, so that another row of the unit may be the first."""
+    rows = visits.model.rows
+    visits.execute("UPDATE visits SET id = id + 1000 WHERE id = ANY (%s)", (some,))
+    visits.execute("UPDATE visits SET id = id - 500 WHERE id > 1000")
+    for number in some:
+        rows[number + 500] = rows.pop(number)
+
+
+def delete(visits, _, some):
+    visits.execute("DELETE FROM visits WHERE id = ANY (%s)", (some,))
+    for number in some:
+        del visits.model.rows[number]
+
+
+def truncate(visits, _, __):
+    visits.execute("TRUNCATE visits")
+    visits.model.rows.clear()
+
+
 def write(visits, chance):
     """One statement of any kind, on the table and in the model."""
-    rows = visits.model.rows
-    made = lambda: (f"p{chance.randrange(9)}", chance.choice(["A", "B", "C", None]), chance.choice([None, -5, 3, 14, 55, 99, 1000]))  # noqa: E731
-    action, some = chance.random(), chance.sample(sorted(rows), min(len(rows), chance.randint(1, 3)))
-    if action < 0.35 or not rows:
-        new = {number: made() for number in chance.sample(range(1, 60), 3)}
-        listed = [value for number, row in new.items() for value in (number, *row)]
-        values = ", ".join(["(%s::integer, %s, %s, %s::integer)"] * len(new))
-        if action < 0.15:
-            visits.execute(f"INSERT INTO visits VALUES {values} ON CONFLICT DO NOTHING", listed)
-            rows.update({number: row for number, row in new.items() if number not in rows})
-        else:
-            assigned = "patient = excluded.patient, ward = excluded.ward, cost = excluded.cost"
-            visits.execute(f"INSERT INTO visits VALUES {values} ON CONFLICT (id) DO UPDATE SET {assigned}", listed)
-            rows.update(new)
-    elif action < 0.55:
-        visits.execute("UPDATE visits SET cost = cost + 7, ward = 'C' WHERE id = ANY (%s)", (some,))
-        for number in some:
-            patient, _, cost = rows[number]
-            rows[number] = (patient, "C", None if cost is None else cost + 7)
-    elif action < 0.7 and len(some) > 1:  # two rows move between units in one statement
-        visits.execute("UPDATE visits AS v SET patient = o.patient FROM visits AS o WHERE (v.id, o.id) IN ((%s, %s), (%s, %s))", (some[0], some[1], some[1], some[0]))
-        one, other = rows[some[0]], rows[some[1]]
-        rows[some[0]], rows[some[1]] = (other[0], *one[1:]), (one[0], *other[1:])
-    elif action < 0.8:  # keys shift: another row of the unit may be the first
-        visits.execute("UPDATE visits SET id = id + 1000 WHERE id = ANY (%s)", (some,))
-        for number in some:
-            rows[number + 1000] = rows.pop(number)
-        visits.execute("UPDATE visits SET id = id - 500 WHERE id > 1000")
-        for number in [one for one in rows if one > 1000]:
-            rows[number - 500] = rows.pop(number)
-    elif action < 0.97:
-        visits.execute("DELETE FROM visits WHERE id = ANY (%s)", (some,))
-        for number in some:
-            del rows[number]
-    else:
-        visits.execute("TRUNCATE visits")
-        rows.clear()
+    present = sorted(number for number in visits.model.rows if number <= 500)
+    some = chance.sample(present, min(len(present), chance.randint(1, 3)))
+    kinds, weights = (insert, update, swap, shift, delete, truncate), (35, 20, 15, 10, 17, 3)
+    (insert if not some else chance.choices(kinds, weights)[0])(visits, chance, some)
 
 
 def stored_changes(visits):
@@ -147,19 +170,25 @@ def test_images_of_units_are_their_first_rows_and_are_admitted_like_entries(visi
     expected = sorted(visits.model.changes)
     assert stored_changes(visits) == expected
     assert any(len(new) == MOST for *_, new in expected)
-    settled = {unit: tuple(zip(*image, strict=True)) for unit, *image in visits.fetch("SELECT key_2, image_1, image_3, image_4 FROM {admission} WHERE present")}
+    settled = {
+        unit: tuple(zip(*image, strict=True))
+        for unit, *image in visits.fetch("SELECT key_2, image_1, image_3, image_4 FROM {admission} WHERE present")
+    }
     assert settled == {unit: image for unit, image in visits.model.settled.items() if image}
-    mirror = {number: tuple(row) for number, *row in visits.fetch("SELECT key_1, key_2, image_3, image_4 FROM dbext_private.row_%d" % visits.number)}
+    mirror = {number: tuple(row) for number, *row in visits.fetch("SELECT key_1, key_2, image_3, image_4 FROM {row}")}
     assert mirror == visits.model.rows
-    assert visits.fetch("SELECT sum(mismatched)::integer FROM dbext_private.seal WHERE table_id = %d" % visits.number) == [(0,)]
+    assert visits.fetch(f"SELECT sum(mismatched)::integer FROM dbext_private.seal WHERE table_id = {visits.number}") == [(0,)]
 
 
 #: Figures of releases, and what they are of an image: a function of its (id, ward, cost) rows.
 FIGURES = {
-    "visits_now": ("SELECT count(*) FROM visits", lambda rows: len(rows)),
+    "visits_now": ("SELECT count(*) FROM visits", len),
     "in_c": ("SELECT count(*) FROM visits WHERE ward = 'C'", lambda rows: sum(ward == "C" for _, ward, _ in rows)),
     "patients": ("SELECT count(DISTINCT patient) FROM visits", lambda rows: int(bool(rows))),
-    "patients_c": ("SELECT count(DISTINCT patient) FROM visits WHERE ward = 'C' AND cost > 10", lambda rows: int(any(_in_c(*row) for row in rows))),
+    "patients_c": (
+        "SELECT count(DISTINCT patient) FROM visits WHERE ward = 'C' AND cost > 10",
+        lambda rows: int(any(_in_c(*row) for row in rows)),
+    ),
     "known": ("SELECT count(cost) FROM visits WHERE patient <> 'p3'", lambda rows: sum(cost is not None for *_, cost in rows)),
     "costs": ("SELECT sum(cost) FROM visits", lambda rows: sum(_tens(cost) for *_, cost in rows if cost is not None)),
 }
@@ -183,7 +212,8 @@ def declare(visits, name, text, **options):
 def summed(visits, name):
     """The exact sums of a release so far, by day and cell; days before the release are summed in one."""
     rows = visits.database.fetch(
-        "SELECT s.tick, s.sums FROM dbext_private.tick_sum AS s JOIN dbext_private.release AS r USING (release_id) WHERE r.name = %s ORDER BY s.tick", (name,)
+        "SELECT s.tick, s.sums FROM dbext_private.tick_sum AS s JOIN dbext_private.release AS r USING (release_id) WHERE r.name = %s ORDER BY s.tick",
+        (name,),
     )
     return {tick - visits.first: sums for tick, sums in rows if any(sums)}
 
@@ -192,9 +222,21 @@ def test_statistics_are_functions_of_the_settled_images(visits):
     for name, (text, _) in FIGURES.items():
         declare(visits, name, text)
     declare(visits, "by_ward", "SELECT ward, count(*) FROM visits GROUP BY ward", groups="VALUES ('A'), ('B')")
-    declare(visits, "costs_by_ward", "SELECT ward, sum(cost) FROM visits WHERE dp_time > now() - INTERVAL '1 day' GROUP BY ward", groups="VALUES ('B')", horizon=None)
+    declare(
+        visits,
+        "costs_by_ward",
+        "SELECT ward, sum(cost) FROM visits WHERE dp_time > now() - INTERVAL '1 day' GROUP BY ward",
+        groups="VALUES ('B')",
+        horizon=None,
+    )
     declare(visits, "by_cost", "SELECT width_bucket(cost, 0, 100, 2) AS bin, count(*) FROM visits GROUP BY bin")
-    declare(visits, "came", "SELECT count(DISTINCT patient) FROM visits WHERE ward = 'C' AND dp_time > now() - INTERVAL '1 day'", measure="entered", horizon=None)
+    declare(
+        visits,
+        "came",
+        "SELECT count(DISTINCT patient) FROM visits WHERE ward = 'C' AND dp_time > now() - INTERVAL '1 day'",
+        measure="entered",
+        horizon=None,
+    )
     declare(visits, "mean", "SELECT count(*) AS n, avg(cost) AS mean, count(DISTINCT patient) AS people FROM visits")
     live(visits, 5)
     said = []
@@ -209,7 +251,11 @@ def test_statistics_are_functions_of_the_settled_images(visits):
     assert summed(visits, "costs_by_ward") == _daily(visits.model, wards(lambda row: 0 if row[2] is None else _tens(row[2]), "B"), start=1)
     bins = lambda image: [sum(cost is not None and (cost >= 0) + (cost >= 50) + (cost >= 100) == n for *_, cost in image) for n in range(4)]  # noqa: E731
     assert summed(visits, "by_cost") == _daily(visits.model, bins)
-    came = Counter(day for day, _, old, new in visits.model.changes if day and any(w == "C" for _, w, _ in new) and not any(w == "C" for _, w, _ in old))
+    came = Counter(
+        day
+        for day, _, old, new in visits.model.changes
+        if day and any(w == "C" for _, w, _ in new) and not any(w == "C" for _, w, _ in old)
+    )
     assert summed(visits, "came") == {day: [number] for day, number in came.items()}
     rows = visits.database.fetch("SELECT n, mean, mean_lower_95, mean_upper_95, people FROM dp_release.mean ORDER BY release_no")
     assert len(rows) == DAYS

@@ -46,7 +46,7 @@ class Tracked:
 
     def fetch(self, sql: str) -> list[tuple]:
         """Return rows; {log}, {change} and so on stand for the run-time tables."""
-        names = {kind: f"dbext_private.{kind}_{self.number}" for kind in ("log", "deferred", "admission", "change")}
+        names = {kind: f"dbext_private.{kind}_{self.number}" for kind in ("log", "deferred", "admission", "change", "row")}
         return self.session.execute(sql.format(**names)).fetchall()
 
     def seal(self, session: Any = None) -> int:
