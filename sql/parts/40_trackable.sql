@@ -29,14 +29,17 @@ END $$;
 COMMENT ON FUNCTION dbext_private.compares_by_value(oid) IS
     'Whether IS DISTINCT FROM works for a type under search_path pg_catalog (built-in scalars and enums). Others (json, arrays, types of extensions) are compared byte by byte.';
 
-CREATE FUNCTION dbext_private.differs(type_id oid, before text, after text) RETURNS text
+CREATE FUNCTION dbext_private.differs(type_id oid, before text, after text, never_null boolean) RETURNS text
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (
-        SELECT format(CASE WHEN dbext_private.compares_by_value(type_id) THEN '%s IS DISTINCT FROM %s' ELSE 'ROW(%s)::record *<> ROW(%s)::record' END, before, after)
+        SELECT format(CASE WHEN dbext_private.compares_by_value(type_id) AND never_null THEN '(%1$s OPERATOR(pg_catalog.=) %2$s) IS NOT TRUE'
+            WHEN dbext_private.compares_by_value(type_id) THEN '((%1$s OPERATOR(pg_catalog.=) %2$s) IS NOT TRUE AND (%1$s IS NOT NULL OR %2$s IS NOT NULL))'
+            ELSE 'ROW(%1$s)::pg_catalog.record OPERATOR(pg_catalog.*<>) ROW(%2$s)::pg_catalog.record' END, before, after)
     );
 END $$;
-COMMENT ON FUNCTION dbext_private.differs(oid, text, text) IS 'SQL that says whether two images of a column differ; it runs no function of any user.';
+COMMENT ON FUNCTION dbext_private.differs(oid, text, text, boolean) IS
+    'SQL that says whether two images of a column differ, under any search_path; it runs no function of any user. Of a column that is never NULL, two NULLs may count as different.';
 
 CREATE FUNCTION dbext_private.refuse(sentence text, hint text DEFAULT NULL, state text DEFAULT 'DP003') RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

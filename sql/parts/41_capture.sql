@@ -3,7 +3,12 @@
 -- Statement triggers with transition tables see the final rows of every kind of DML. A row is recorded only if a tracked column
 -- changed. Rows of one statement have at most one record per entry; the identity number orders the records of an entry across
 -- statements, because whoever changes a row waits for the row lock of whoever changed it before.
--- Old and new rows are joined with a FULL JOIN, which no cached plan can turn into a nested loop; one-row updates take a cross join.
+-- Old and new rows are joined with a FULL JOIN, which no cached plan can turn into a nested loop.
+--
+-- Capture functions have no SET search_path of their own, which would cost 3 us a statement. Nothing in them is looked up in one: every function,
+-- type and table is written with its schema, every operator as OPERATOR(schema.x), and IS DISTINCT FROM, which would look for an =, is
+-- not used but with NULL. The names of transition tables go before any other. A test holds the texts to this, and another one sets traps.
+-- Only where the unit is of a type whose equality is not PostgreSQL's own, and might look something up in turn, is the path pinned.
 
 CREATE FUNCTION dbext_private.capture_name(table_id integer, event text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -27,6 +32,15 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.confirm_relation(integer, oid) IS
     'Called when OIDs differ from those at dp_track (a restored database, a partition): names decide whether the trigger sits on its own table. False: a detached partition.';
+
+CREATE FUNCTION dbext_private.capture_moment(table_id integer, relation oid) RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM dbext_private.confirm_relation(table_id, relation);
+    RETURN dbext_private.effective_now();
+END $$;
+COMMENT ON FUNCTION dbext_private.capture_moment(integer, oid) IS
+    'The time of a mutation of a table without partitions whose OID is not the one at dp_track: only once its name is confirmed.';
 
 CREATE FUNCTION dbext_private.capture_events(table_id integer) RETURNS text[]
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -68,7 +82,7 @@ BEGIN
             coalesce(string_agg(', NULL', '') FILTER (WHERE NOT is_unit), ''),
             string_agg(format(', coalesce(n.%s, o.%1$s)', name), '' ORDER BY position) FILTER (WHERE is_unit),
             string_agg(format('o.%s %s n.%1$s', name, equals), ' AND ' ORDER BY position) FILTER (WHERE is_unit),
-            coalesce(string_agg(dbext_private.differs(type_id, 'o.' || name, 'n.' || name), ' OR ' ORDER BY position) FILTER (WHERE NOT is_unit AND NOT gone), 'false'),
+            coalesce(string_agg(dbext_private.differs(type_id, 'o.' || name, 'n.' || name, NOT may_be_null), ' OR ' ORDER BY position) FILTER (WHERE NOT is_unit AND NOT gone), 'false'),
             string_agg(format('o.%s IS NOT DISTINCT FROM NULL', name), '') FILTER (WHERE is_unit AND leads),
             string_agg(format('n.%s IS NOT DISTINCT FROM NULL', name), '') FILTER (WHERE is_unit AND leads),
             string_agg(format('n.%s IS NOT DISTINCT FROM NULL', name), ' OR ' ORDER BY position) FILTER (WHERE is_unit AND may_be_null))::dbext_private.column_lists
@@ -82,27 +96,23 @@ LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     c dbext_private.column_lists := dbext_private.capture_columns(table_id);
     target text := format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid', table_id);
-    stamp text := ', moment, pg_current_xact_id()';
+    stamp text := ', moment, pg_catalog.pg_current_xact_id()';
 BEGIN
     CASE event
         WHEN 'insert' THEN
             RETURN target || c.keys || c.news || E')\n    SELECT ''I''' || stamp || c.new_keys || c.new_values || E'\n    FROM dbext_new AS n';
         WHEN 'delete' THEN
             RETURN target || c.keys || c.olds || E')\n    SELECT ''D''' || stamp || c.old_keys || c.old_values || E'\n    FROM dbext_old AS o';
-        WHEN 'update_one' THEN
-            RETURN target || c.keys || c.olds || c.news || E')\n    SELECT ''U''' || stamp || c.new_keys || c.old_values || c.new_values
-                || E'\n    FROM dbext_old AS o CROSS JOIN dbext_new AS n WHERE ' || c.same_key || ' AND (' || c.changed
-                || E')\n        AND (SELECT count(*) FROM (SELECT FROM dbext_new LIMIT 2) AS first_rows) = 1';
         WHEN 'update' THEN
             RETURN target || c.keys || c.olds || c.news || E')\n    SELECT CASE WHEN ' || c.no_old || ' THEN ''I'' WHEN ' || c.no_new
-                || ' THEN ''D'' ELSE ''U'' END::"char"' || stamp || c.either_keys || c.old_values || c.new_values
+                || ' THEN ''D'' ELSE ''U'' END::pg_catalog."char"' || stamp || c.either_keys || c.old_values || c.new_values
                 || E'\n    FROM dbext_old AS o FULL JOIN dbext_new AS n ON ' || c.same_key
                 || E'\n    WHERE ' || c.changed || ' OR ' || c.no_old || ' OR ' || c.no_new;
         WHEN 'row_insert', 'row_delete' THEN
             -- One row, as the variables of a row trigger have it. A changed unit is a deletion and an insertion.
             RETURN CASE event WHEN 'row_insert' THEN target || c.keys || c.news || E')\n        SELECT ''I''' || stamp || c.new_keys || c.new_values
                 ELSE target || c.keys || c.olds || E')\n        SELECT ''D''' || stamp || c.old_keys || c.old_values END
-                || ' FROM (SELECT OLD.*) AS o CROSS JOIN (SELECT NEW.*) AS n WHERE TG_OP <> ''UPDATE'' OR NOT (' || c.same_key || ')';
+                || ' FROM (SELECT OLD.*) AS o CROSS JOIN (SELECT NEW.*) AS n WHERE TG_OP OPERATOR(pg_catalog.<>) ''UPDATE'' OR NOT (' || c.same_key || ')';
         WHEN 'row_update' THEN
             RETURN target || c.keys || c.olds || c.news || E')\n        SELECT ''U''' || stamp || c.new_keys || c.old_values || c.new_values
                 || ' FROM (SELECT OLD.*) AS o CROSS JOIN (SELECT NEW.*) AS n WHERE ' || c.same_key || ' AND (' || c.changed || ')';
@@ -116,9 +126,9 @@ COMMENT ON FUNCTION dbext_private.capture_statement(integer, text) IS 'The INSER
 
 CREATE FUNCTION dbext_private.capture_rows(table_id integer) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT format(E'    IF TG_OP = ''UPDATE'' THEN\n        %s;\n    END IF;\n    IF TG_OP <> ''INSERT'' THEN\n        %s;\n    END IF;\n'
-        '    IF TG_OP <> ''DELETE'' THEN\n        %s;\n    END IF;\n', dbext_private.capture_statement(table_id, 'row_update'),
-        dbext_private.capture_statement(table_id, 'row_delete'), dbext_private.capture_statement(table_id, 'row_insert'))
+    SELECT string_agg(format(E'    IF TG_OP OPERATOR(pg_catalog.%s THEN\n        %s;\n    END IF;\n', s.condition,
+        dbext_private.capture_statement(table_id, s.event)), '' ORDER BY s.place)
+    FROM (VALUES (1, '=) ''UPDATE''', 'row_update'), (2, '<>) ''INSERT''', 'row_delete'), (3, '<>) ''DELETE''', 'row_insert')) AS s (place, condition, event)
 $$;
 COMMENT ON FUNCTION dbext_private.capture_rows(integer) IS 'The statements of a row trigger.';
 
@@ -130,30 +140,42 @@ DECLARE
     body text;
 BEGIN
     -- A column of the user's may be called moment, too: where PL/pgSQL could read a name as either, it is the variable.
-    SELECT c.relkind = 'p', format(E'\n#variable_conflict use_variable\nDECLARE\n    moment timestamptz := CASE WHEN coalesce(current_setting(''dbext.now'', true), '''') = '''''
-        ' THEN clock_timestamp() ELSE dbext_private.effective_now() END;\nBEGIN\n'
-        '    IF TG_RELID <> %s%s THEN\n        IF NOT dbext_private.confirm_relation(%s, TG_RELID) THEN\n            RETURN NULL;\n        END IF;\n    END IF;\n',
-        t.relation, CASE WHEN c.relkind = 'p' THEN format(' AND pg_partition_root(TG_RELID) IS DISTINCT FROM %s', t.relation) ELSE '' END, t.table_id)
+    SELECT c.relkind = 'p', format(E'\n#variable_conflict use_variable\nDECLARE\n    moment pg_catalog.timestamptz := CASE %s'
+        'WHEN pg_catalog.current_setting(''dbext.now'', true) OPERATOR(pg_catalog.<>) '''' THEN dbext_private.effective_now() '
+        'ELSE pg_catalog.clock_timestamp() END;\nBEGIN\n%s',
+        CASE WHEN c.relkind = 'p' THEN '' ELSE format('WHEN TG_RELID OPERATOR(pg_catalog.<>) %s THEN dbext_private.capture_moment(%s, TG_RELID) ',
+            t.relation, t.table_id) END,
+        CASE WHEN c.relkind = 'p' THEN format(E'    IF TG_RELID OPERATOR(pg_catalog.<>) %1$s '
+            'AND coalesce(pg_catalog.pg_partition_root(TG_RELID), 0) OPERATOR(pg_catalog.<>) %1$s THEN\n'
+            '        IF NOT dbext_private.confirm_relation(%2$s, TG_RELID) THEN\n            RETURN NULL;\n        END IF;\n    END IF;\n',
+            t.relation, t.table_id) ELSE '' END)
     INTO partitioned, body FROM dbext_private.tracked_table AS t LEFT JOIN pg_class AS c ON c.oid = t.relation WHERE t.table_id = capture_body.table_id;
     IF unit_missing IS NOT NULL AND event IN ('insert', 'update', 'row') THEN
         body := body || format(E'    IF %sEXISTS (SELECT FROM %s AS n WHERE %s) THEN\n'
             '        PERFORM dbext_private.refuse(''a tracked table takes no row whose privacy unit is NULL'');\n    END IF;\n',
-            CASE event WHEN 'row' THEN 'TG_OP <> ''DELETE'' AND ' ELSE '' END, CASE event WHEN 'row' THEN '(SELECT NEW.*)' ELSE 'dbext_new' END, unit_missing);
+            CASE event WHEN 'row' THEN 'TG_OP OPERATOR(pg_catalog.<>) ''DELETE'' AND ' ELSE '' END,
+            CASE event WHEN 'row' THEN '(SELECT NEW.*)' ELSE 'dbext_new' END, unit_missing);
     END IF;
-    CASE
-        WHEN event = 'row' THEN
-            RETURN body || dbext_private.capture_rows(table_id) || E'    RETURN NULL;\nEND ';
-        WHEN event = 'truncate' AND partitioned THEN
-            -- Which entries are in this partition, only its rows can tell: this runs before they are gone.
-            RETURN body || format(E'    PERFORM dbext_private.log_partition(%s, TG_RELID, ''D'', moment);\n    RETURN NULL;\nEND ', table_id);
-        WHEN event = 'update' THEN
-            -- One row takes a cross join; the count is checked before anything is joined.
-            body := body || '    ' || dbext_private.capture_statement(table_id, 'update_one') || E';\n    IF FOUND THEN\n        RETURN NULL;\n    END IF;\n';
-        ELSE
-    END CASE;
+    IF event = 'row' THEN
+        RETURN body || dbext_private.capture_rows(table_id) || E'    RETURN NULL;\nEND ';
+    ELSIF event = 'truncate' AND partitioned THEN
+        -- Which entries are in this partition, only its rows can tell: this runs before they are gone.
+        RETURN body || format(E'    PERFORM dbext_private.log_partition(%s, TG_RELID, ''D'', moment);\n    RETURN NULL;\nEND ', table_id);
+    END IF;
     RETURN body || '    ' || dbext_private.capture_statement(table_id, event) || E';\n    RETURN NULL;\nEND ';
 END $$;
 COMMENT ON FUNCTION dbext_private.capture_body(integer, text) IS 'Source text of a capture function.';
+
+CREATE FUNCTION dbext_private.capture_path(table_id integer) RETURNS text[]
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE WHEN NOT coalesce(bool_and(dbext_private.compares_by_value(dbext_private.base_type(a.atttypid))), false)
+        THEN ARRAY['search_path=pg_catalog, pg_temp'] END
+    FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
+    LEFT JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = c.attribute_number AND NOT a.attisdropped
+    WHERE t.table_id = capture_path.table_id AND c.is_key
+$$;
+COMMENT ON FUNCTION dbext_private.capture_path(integer) IS
+    'Settings of a table''s capture functions: none, or a path for them alone where the unit''s equality is somebody else''s than PostgreSQL''s.';
 
 CREATE FUNCTION dbext_private.write_capture(table_id integer) RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -161,14 +183,15 @@ DECLARE
     event text;
     name text;
     body text;
+    path text[] := dbext_private.capture_path(table_id);
     written boolean := false;
 BEGIN
     FOREACH event IN ARRAY dbext_private.capture_events(table_id) LOOP
         name := dbext_private.capture_name(table_id, event);
         body := CASE WHEN dbext_private.can_capture(table_id) THEN dbext_private.capture_body(table_id, event) ELSE E'\nBEGIN\n    RETURN NULL;\nEND ' END;
-        CONTINUE WHEN body = (SELECT p.prosrc FROM pg_proc AS p WHERE p.oid = to_regprocedure(name || '()'));
-        EXECUTE format('CREATE OR REPLACE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS %L',
-            name, body);
+        CONTINUE WHEN EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = to_regprocedure(name || '()') AND p.prosrc = body AND p.proconfig IS NOT DISTINCT FROM path);
+        EXECUTE format('CREATE OR REPLACE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER %s AS %L', name,
+            CASE WHEN path IS NOT NULL THEN 'SET search_path = pg_catalog, pg_temp' ELSE '' END, body);
         EXECUTE format('REVOKE ALL ON FUNCTION %s() FROM PUBLIC', name);
         written := true;
     END LOOP;

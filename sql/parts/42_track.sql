@@ -56,7 +56,6 @@ BEGIN
     -- One block-range index finds what is new, for a third of what a btree would cost the writer; each seal summarises what has come.
     EXECUTE format('CREATE INDEX log_%s_new ON dbext_private.log_%1$s USING brin (xid dbext_private.xid8_minmax_ops, mutated_at) '
         'WITH (pages_per_range = 32)', table_id);
-    EXECUTE format('CREATE INDEX log_%s_truncations ON dbext_private.log_%1$s (number) WHERE op = ''T''', table_id);
     EXECUTE format('CREATE TABLE dbext_private.deferred_%s (number bigint PRIMARY KEY, op "char" NOT NULL%s%s, '
         'mutated_at timestamptz NOT NULL, taken_by bigint)', table_id, keys, changes);
     EXECUTE format('CREATE TABLE dbext_private.admission_%s (slots integer NOT NULL, type_no integer, first_tick bigint NOT NULL, '

@@ -114,7 +114,7 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
         string_agg(format(', %s_%s %s', CASE WHEN c.is_key THEN 'key' ELSE 'new' END, c.position, format_type(a.atttypid, -1)
             || CASE WHEN a.attcollation <> 0 THEN format(' COLLATE %I.%I', n.nspname, k.collname) ELSE '' END), '' ORDER BY c.position),
         string_agg(format('r.key_%s %s c.key_%1$s', c.position, dbext_private.key_operator(a.atttypid)), ' AND ') FILTER (WHERE c.is_key),
-        coalesce(string_agg(dbext_private.differs(a.atttypid, format('r.new_%s', c.position), format('c.new_%s', c.position)), ' OR ')
+        coalesce(string_agg(dbext_private.differs(a.atttypid, format('r.new_%s', c.position), format('c.new_%s', c.position), false), ' OR ')
             FILTER (WHERE NOT c.is_key AND NOT c.gone), 'false')
     FROM dbext_private.tracked_column AS c JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('dbext_private.log_%s', c.table_id))
         AND a.attname = format(CASE WHEN c.is_key THEN 'key_%s' ELSE 'new_%s' END, c.position)
