@@ -16,14 +16,16 @@ def bucket(bins: Bins, value: str) -> str:
     is for PostgreSQL. The comparisons are exact, and the same for ever.
     """
     base = bins.column.column.base
-    kind = "pg_catalog.numeric" if base != "float" else "pg_catalog.float8" if bins.equal else bins.column.column.literal_type
+    # Never the column's own type: a value of the wider one that it may be given later would not fit.
+    kind = "pg_catalog.float8" if base == "float" else "pg_catalog.numeric"
     cast = operand = f"{value}::{kind}"
     if bins.unit > 1:
         low, high = (exact_decimal(end) for end in (min(bins.edges) - 1, max(bins.edges) + 1))
         operand = f"least(greatest({cast}, '{low}'::{kind}), '{high}'::{kind})"
     if bins.unit > 1 or bins.descending:
         operand = f"({operand} OPERATOR(pg_catalog.*) '{-bins.unit if bins.descending else bins.unit}'::{kind})"
-    number = f"pg_catalog.width_bucket({operand}, '{{{','.join(bins.cuts)}}}'::{kind}[])"
+    as_written = f"::{bins.column.column.literal_type}[]" if base == "float" and not bins.equal else ""
+    number = f"pg_catalog.width_bucket({operand}, '{{{','.join(bins.cuts)}}}'{as_written}::{kind}[])"
     if not bins.equal or base == "integer":
         return number
     return f"CASE WHEN {cast} OPERATOR(pg_catalog.<>) 'NaN'::{kind} THEN {number} END"

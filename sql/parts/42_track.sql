@@ -24,6 +24,17 @@ END $$;
 COMMENT ON FUNCTION dbext_private.require_lock(oid) IS
     'Refuses unless this transaction has locked this very relation: from then on nobody else can rename, replace or write it.';
 
+CREATE FUNCTION dbext_private.require_own_code(relation oid, owner_name name) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF dbext_private.foreign_code(relation, owner_name) THEN
+        PERFORM dbext_private.refuse(format('reading table %s would call functions of somebody else, as its indexes or statistics have them', relation::regclass),
+            'Let the owner of those functions run this, or give them to a superuser: ALTER FUNCTION ... OWNER TO.', 'DP005');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.require_own_code(oid, name) IS
+    'Refuses tables that run somebody''s code when they are read. Asked before the lock, so as not to wait for nothing, and under it, when no index can be added any more.';
+
 CREATE FUNCTION dbext_private.run_time_columns(table_id integer, prefixes text[], keys boolean, only_position integer, settled boolean DEFAULT false) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(string_agg(format(', %s_%s %s%s%s', prefix, c.position, c.type_name,
@@ -102,6 +113,8 @@ DECLARE
 BEGIN
     PERFORM dbext_private.require_table_owner(relation, owner_name);
     PERFORM dbext_private.require_lock(relation);
+    PERFORM dbext_private.hold_name(relation);
+    PERFORM dbext_private.require_own_code(relation, owner_name);
     PERFORM dbext_private.refuse_untrackable(relation);
     unit_numbers := dbext_private.unit_columns(relation, unit);
     row_key := dbext_private.row_key(relation, unit, unit_numbers, rows_per_unit);
@@ -291,10 +304,9 @@ BEGIN
     PERFORM dbext_private.require_table_owner(relation, owner_name);
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         PERFORM dbext_private.refuse('a table is tracked in a READ COMMITTED transaction: the baseline must see every row committed before the lock');
-    ELSIF dbext_private.foreign_code(relation, owner_name) THEN
-        PERFORM dbext_private.refuse(format('reading table %s would call functions of somebody else, as its indexes or statistics have them', relation::regclass),
-            'Let the owner of those functions run this, or give them to a superuser: ALTER FUNCTION ... OWNER TO.', 'DP005');
-    ELSIF (SELECT c.relforcerowsecurity AND NOT (r.rolsuper OR r.rolbypassrls) FROM pg_class AS c, pg_roles AS r
+    END IF;
+    PERFORM dbext_private.require_own_code(relation, owner_name);
+    IF (SELECT c.relforcerowsecurity AND NOT (r.rolsuper OR r.rolbypassrls) FROM pg_class AS c, pg_roles AS r
             WHERE c.oid = relation AND r.rolname = owner_name) THEN
         PERFORM dbext_private.refuse('row-level security is forced on this table''s owner, who therefore cannot read the baseline',
             'Let a role with BYPASSRLS run dp_track.');

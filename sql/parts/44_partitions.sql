@@ -107,6 +107,26 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION dbext_private.locked_by_us(oid) IS 'Whether what this transaction reads of a relation now is all of it, and stays so until it commits.';
 
+CREATE FUNCTION dbext_private.hold_name(relation oid) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- Renaming a schema waits for no lock on what is in it, but for this one; it lasts as long as the transaction, and hinders nothing else.
+    PERFORM FROM pg_namespace AS n WHERE n.oid = (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = relation) FOR KEY SHARE;
+END $$;
+COMMENT ON FUNCTION dbext_private.hold_name(oid) IS
+    'Keeps the schema of a relation that is locked from being renamed: statements name it, and must not be led to another relation whose indexes call functions.';
+
+CREATE FUNCTION dbext_private.unlike_recorded(table_id integer, relation oid) RETURNS boolean
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM dbext_private.tracked_column AS k JOIN dbext_private.recorded_columns(unlike_recorded.table_id) AS r ON r.number = k.position
+        LEFT JOIN pg_attribute AS a ON a.attrelid = unlike_recorded.relation AND a.attname = k.column_name AND a.attnum > 0 AND NOT a.attisdropped
+        WHERE k.table_id = unlike_recorded.table_id AND NOT k.gone AND dbext_private.base_type(a.atttypid) IS DISTINCT FROM r.type_id);
+END $$;
+COMMENT ON FUNCTION dbext_private.unlike_recorded(integer, oid) IS
+    'Whether columns of a partition are of other types than the log''s: copying them would call casts, which whoever owns a type may write.';
+
 CREATE FUNCTION dbext_private.log_partition(table_id integer, relation oid, op "char", moment timestamptz) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET row_security = off SET constraint_exclusion = off AS $$
@@ -118,9 +138,11 @@ BEGIN
     IF NOT dbext_private.locked_by_us(relation) THEN
         PERFORM dbext_private.refuse(format('the rows of partition %s of a tracked table can be recorded in a READ COMMITTED transaction only', relation::regclass),
             'Use READ COMMITTED, or DELETE the rows.', 'DP031');
-    ELSIF dbext_private.foreign_code(relation, 'dbext_owner') THEN
-        PERFORM dbext_private.note_schema_event(table_id, 'partition', format('partition %s was attached, detached or truncated with its rows unseen: '
-            'it has indexes or statistics over functions of others than superusers, which would run as superuser', relation::regclass));
+    END IF;
+    PERFORM dbext_private.hold_name(relation);
+    IF dbext_private.foreign_code(relation, 'dbext_owner') OR dbext_private.unlike_recorded(table_id, relation) THEN
+        PERFORM dbext_private.note_schema_event(table_id, 'partition', format('partition %s was attached, detached or truncated with its rows unseen: it has '
+            'columns of other types, or indexes or statistics over functions of others than superusers, which would run as superuser', relation::regclass));
         RETURN;
     END IF;
     -- This runs as superuser, because nobody else may read every partition. TABLESAMPLE (of all rows): nothing that could run code has it.
@@ -141,6 +163,7 @@ DECLARE
     command text;
 BEGIN
     -- As superuser: whoever may create a partition need not be an administrator of dbext, and must not be stopped by it.
+    PERFORM dbext_private.hold_name(relation);
     FOR command IN SELECT c FROM dbext_private.trigger_commands(table_id, relation) AS c LOOP
         EXECUTE command;
     END LOOP;
@@ -153,6 +176,7 @@ LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER SET search_path = pg_catalog, 
 DECLARE
     command text;
 BEGIN
+    PERFORM dbext_private.hold_name(relation);
     EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', relation::regclass);
     PERFORM dbext_private.log_partition(table_id, relation, 'D', dbext_private.effective_now());
     FOR command IN SELECT c FROM dbext_private.untrigger_commands(relation) AS c LOOP

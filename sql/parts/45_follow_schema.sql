@@ -281,13 +281,18 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tables integer[];
 BEGIN
-    SELECT array_agg(DISTINCT t.table_id ORDER BY t.table_id) INTO tables FROM pg_event_trigger_ddl_commands() AS c
-    JOIN dbext_private.tracked_table AS t ON dbext_private.concerns(c.classid, c.objid, t.table_id, t.relation);
-    IF tables IS NOT NULL AND dbext_private.is_home() THEN
-        PERFORM dbext_private.follow_quietly(tables);
+    BEGIN
+        SELECT array_agg(DISTINCT t.table_id ORDER BY t.table_id) INTO tables FROM pg_event_trigger_ddl_commands() AS c
+        JOIN dbext_private.tracked_table AS t ON dbext_private.concerns(c.classid, c.objid, t.table_id, t.relation);
+        IF tables IS NOT NULL AND dbext_private.is_home() THEN
+            PERFORM dbext_private.follow_quietly(tables);
+        END IF;
+    EXCEPTION WHEN OTHERS THEN
+        RAISE WARNING 'dbext could not follow this command (SQLSTATE %)', SQLSTATE;
+    END;
+    IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() AS c WHERE c.command_tag = 'ALTER TABLE') THEN
+        PERFORM dbext_private.refuse_foreign_types();
     END IF;
-EXCEPTION WHEN OTHERS THEN
-    RAISE WARNING 'dbext could not follow this command (SQLSTATE %)', SQLSTATE;
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_command() IS 'Runs after DDL that may concern tracked tables; a database being restored is left alone.';
 

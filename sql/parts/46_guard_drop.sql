@@ -40,3 +40,23 @@ COMMENT ON EVENT TRIGGER dbext_guard_2_hold IS 'Keeps everybody but superusers f
 -- A session that calls itself a replica fires no ordinary triggers.
 ALTER EVENT TRIGGER dbext_guard_1_note ENABLE ALWAYS;
 ALTER EVENT TRIGGER dbext_guard_2_hold ENABLE ALWAYS;
+
+CREATE FUNCTION dbext_private.refuse_foreign_types() RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    kept record;
+BEGIN
+    SELECT g.tgrelid::regclass AS name, k.column_name INTO kept
+    FROM pg_trigger AS g JOIN pg_proc AS p ON p.oid = g.tgfoid AND p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ '^capture_[a-z]+_[0-9]+$'
+    JOIN dbext_private.tracked_column AS k ON k.table_id = substring(p.proname FROM '[0-9]+$')::integer AND NOT k.gone
+    JOIN dbext_private.recorded_columns(k.table_id) AS r ON r.number = k.position
+    JOIN pg_attribute AS a ON a.attrelid = g.tgrelid AND a.attname = k.column_name AND NOT a.attisdropped
+    JOIN pg_type AS y ON y.oid = dbext_private.base_type(a.atttypid) AND y.oid <> r.type_id
+    JOIN pg_roles AS o ON o.oid = y.typowner AND NOT o.rolsuper LIMIT 1;
+    IF FOUND THEN
+        PERFORM dbext_private.refuse(format('column "%s" of table %s is captured: it cannot be given a type of a role that is no superuser while dbext cannot follow',
+            kept.column_name, kept.name), 'Try again; in a database that was restored or promoted a superuser first runs SELECT dp_confirm_upgrade().', 'DP031');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_foreign_types() IS
+    'Refuses commands that could not be followed and left capture with a type whose owner writes its casts: those would run with the rights of dbext_owner.';

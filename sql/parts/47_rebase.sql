@@ -16,6 +16,8 @@ DECLARE
 BEGIN
     PERFORM dbext_private.require_table_owner(relation, owner_name);
     PERFORM dbext_private.require_lock(relation);
+    PERFORM dbext_private.hold_name(relation);
+    PERFORM dbext_private.require_own_code(relation, owner_name);
     PERFORM dbext_private.remember_cluster();
     SELECT t.table_id INTO table_number FROM dbext_private.tracked_table AS t WHERE t.relation = require_tracked.relation AND t.tracked;
     IF NOT FOUND THEN
