@@ -58,9 +58,11 @@ class MeanBand:
         return min(error, self.points[-1] - self.points[0])
 
 
-def mean_band(total: ErrorLaw, count: ErrorLaw, low: float, high: float, miss: float) -> MeanBand:
-    """Prepare the intervals of means in [low, high] that miss with probability at most `miss`."""
+def mean_band(total: ErrorLaw, count: ErrorLaw, low: float, high: float, miss: float | None) -> MeanBand:
+    """Prepare the intervals of means in [low, high] that miss with probability at most `miss`; None: estimates alone are wanted."""
     points = tuple(low + (high - low) * piece / _PIECES for piece in range(_PIECES + 1))
+    if miss is None:
+        return MeanBand(total, count, points, (0.0,) * len(points))
     return MeanBand(total, count, points, tuple(mixed_half_width(((1.0, total), (r, count)), miss) for r in points))
 
 
@@ -102,21 +104,21 @@ class VarianceBand:
 
 
 def variance_band(
-    squares: ErrorLaw, total: ErrorLaw, count: ErrorLaw, bounds: tuple[int, int, int, int], miss: float, *, sample: bool
+    squares: ErrorLaw, total: ErrorLaw, count: ErrorLaw, bounds: tuple[int, int, int, int], miss: float | None, *, sample: bool
 ) -> VarianceBand:
     """Prepare the intervals of a variance; `bounds` are low, high, and the centres of the sum and of the squares.
 
     Three statements that each miss with a third of `miss`: about the mean square, the mean, and (of a sample) the count.
     """
     low, high, centre, middle = bounds
-    miss /= 3
+    miss = None if miss is None else miss / 3
     return VarianceBand(
         mean_band(squares, count, 0.0, float(max((low - middle) ** 2, (high - middle) ** 2)), miss),
         mean_band(total, count, float(low - centre), float(high - centre), miss),
         float(centre - middle),
         float(high - low),
         sample,
-        mixed_half_width(((1.0, count),), miss),
+        0.0 if miss is None else mixed_half_width(((1.0, count),), miss),
     )
 
 

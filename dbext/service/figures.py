@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from dbext.database.release_table import MEANINGS, FigureColumns
+from dbext.mechanisms.error import TAIL, half_width, variance_of
 from dbext.mechanisms.mixed_error import ErrorLaw
 from dbext.mechanisms.moments import Estimate, deviation, mean, mean_band, variance, variance_band
 from dbext.privacy.measure import Measure
+from dbext.privacy.noise import Noise
 from dbext.query.plan import Plan
 from dbext.query.publication import Publication
 from dbext.query.statistic import Formula, scale_of
@@ -107,8 +110,54 @@ def _derived(publication: Publication, formula: Formula, periods: Sequence[int],
     return [list(column) for column in zip(*found, strict=True)]
 
 
-def _estimates(publication: Publication, formula: Formula, laws: Sequence[ErrorLaw], tail: float, noisy: Sequence[tuple]) -> list[Estimate]:
-    """The figure of every cell of one period."""
+@dataclass(frozen=True)
+class RangeSum:
+    """One statistic over a range of time: the noises that its sums hold, with their weights, and the sums, cell by cell."""
+
+    draws: tuple[tuple[Noise, float], ...]
+    values: Sequence[float]
+
+
+def figure_of_range(publication: Publication, formula: Formula, sums: Mapping[int, RangeSum]) -> list[Estimate]:
+    """Return a figure of all cells from the statistics over a range, by their places. Each interval holds by itself."""
+    if not formula.is_linear:
+        used = [sums[place] for place in formula.sources]
+        noisy = list(zip(*(one.values for one in used), strict=True))
+        return _estimates(publication, formula, [ErrorLaw(one.draws) for one in used], TAIL, noisy)
+    (place,) = formula.sources
+    scale, one = scale_of(publication.statistic(place)), sums[place]
+    unit = scale.numerator if scale.denominator == 1 else float(scale)
+    deviation, reach = math.sqrt(variance_of(one.draws)) * float(unit), half_width(one.draws) * float(unit)
+    return [Estimate(value, deviation, value - reach, value + reach) for value in (noisy * unit for noisy in one.values)]
+
+
+def figures_of_windows(
+    publication: Publication, formula: Formula, noisy: Mapping[int, Sequence[Sequence[float]]], deviations: Mapping[int, Sequence[float]]
+) -> list[list[tuple[float, float]]]:
+    """Return values and standard errors of a figure, window by window and cell by cell, from its statistics and their deviations."""
+    scale = scale_of(publication.statistic(formula.sources[0]))
+    unit = scale.numerator if scale.denominator == 1 else float(scale)
+    made = []
+    for number in range(len(noisy[formula.sources[0]])):
+        errors = [deviations[place][number] for place in formula.sources]
+        cells = list(zip(*(noisy[place][number] for place in formula.sources), strict=True))
+        if formula.is_linear:
+            made.append([(value * unit, errors[0] * float(unit)) for (value,) in cells])
+        else:
+            laws = [_law_of(_reading_plan(publication, place).noise, error) for place, error in zip(formula.sources, errors, strict=True)]
+            made.append([one[:2] for one in _estimates(publication, formula, laws, None, cells)])
+    return made
+
+
+def _law_of(noise: Noise, deviation: float) -> ErrorLaw:
+    """An error with this standard deviation: what standard errors need, and no interval may be made of."""
+    return ErrorLaw(((noise, deviation / math.sqrt(variance_of([(noise, 1.0)]))),))
+
+
+def _estimates(
+    publication: Publication, formula: Formula, laws: Sequence[ErrorLaw], tail: float | None, noisy: Sequence[tuple]
+) -> list[Estimate]:
+    """The figure of every cell of one period; without a tail its intervals mean nothing."""
     terms = [publication.statistic(place).term for place in formula.sources]
     low, high = terms[0].bounds.units
     grid = float(terms[0].bounds.grid)

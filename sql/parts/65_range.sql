@@ -2,8 +2,8 @@
 
 CREATE TYPE dbext.range_answer AS (
     group_key text[], value double precision, std_error double precision, lower_95 double precision, upper_95 double precision,
-    range_start timestamptz, range_end timestamptz, nodes bigint, status text);
-COMMENT ON TYPE dbext.range_answer IS 'The estimate of one group over a range of time, put together from published nodes.';
+    range_start timestamptz, range_end timestamptz, nodes bigint, status text, figure text);
+COMMENT ON TYPE dbext.range_answer IS 'The estimate of one figure and group over a range of time, put together from published nodes.';
 COMMENT ON COLUMN dbext.range_answer.group_key IS 'Values of the group columns, as text; empty without groups';
 COMMENT ON COLUMN dbext.range_answer.value IS 'The estimate';
 COMMENT ON COLUMN dbext.range_answer.std_error IS 'Standard error of its noise';
@@ -13,6 +13,7 @@ COMMENT ON COLUMN dbext.range_answer.range_start IS 'Start of the range, exclusi
 COMMENT ON COLUMN dbext.range_answer.range_end IS 'End of the range, inclusive';
 COMMENT ON COLUMN dbext.range_answer.nodes IS 'Stored nodes that were put together';
 COMMENT ON COLUMN dbext.range_answer.status IS 'ok, or capture_gap: schema changes kept mutations of this range from being captured';
+COMMENT ON COLUMN dbext.range_answer.figure IS 'Name of the figure';
 
 CREATE FUNCTION dp_range_stats(release text, range_start text, range_end text) RETURNS SETOF dbext.range_answer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -21,7 +22,7 @@ BEGIN
         jsonb_build_object('release', release, 'range_start', range_start, 'range_end', range_end)));
 END $$;
 COMMENT ON FUNCTION dp_range_stats(text, text, text) IS
-    'A range of time from the published nodes of a release, a row per group, with its error; text dates are read in the table''s time zone. Free.';
+    'A range of time from the published nodes of a release, a row per figure and group, with its error; text dates are read in the table''s time zone. Free.';
 
 CREATE FUNCTION dp_range_stats(release text, range_start timestamptz, range_end timestamptz) RETURNS SETOF dbext.range_answer
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
@@ -30,7 +31,7 @@ BEGIN
         jsonb_build_object('release', release, 'range_start', range_start::text, 'range_end', range_end::text)));
 END $$;
 COMMENT ON FUNCTION dp_range_stats(text, timestamptz, timestamptz) IS
-    'A range of time between two moments from the published nodes of a release, a row per group, with its error. Free.';
+    'A range of time between two moments from the published nodes of a release, a row per figure and group, with its error. Free.';
 
 CREATE FUNCTION dp_range(release text, range_start text, range_end text, VARIADIC group_key text[] DEFAULT '{}') RETURNS double precision
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -39,7 +40,7 @@ BEGIN
         jsonb_build_object('release', release, 'range_start', range_start, 'range_end', range_end, 'group_key', group_key));
 END $$;
 COMMENT ON FUNCTION dp_range(text, text, text, text[]) IS
-    'A range of time from the published nodes of a release, for one group key; text dates are read in the table''s time zone. Free.';
+    'A range of time from the published nodes of a release, of one figure for one group key; text dates are read in the table''s time zone. Free.';
 
 CREATE FUNCTION dp_range(release text, range_start timestamptz, range_end timestamptz, VARIADIC group_key text[] DEFAULT '{}')
 RETURNS double precision
@@ -49,17 +50,19 @@ BEGIN
         jsonb_build_object('release', release, 'range_start', range_start::text, 'range_end', range_end::text, 'group_key', group_key));
 END $$;
 COMMENT ON FUNCTION dp_range(text, timestamptz, timestamptz, text[]) IS
-    'A range of time between two moments from the published nodes of a release, for one group key. Free.';
+    'A range of time between two moments from the published nodes of a release, of one figure for one group key. Free.';
 
 CREATE TYPE dbext.restated_window AS (
-    release_no bigint, group_key text[], window_start timestamptz, window_end timestamptz, value double precision, std_error double precision);
-COMMENT ON TYPE dbext.restated_window IS 'A published window of one group, estimated anew from all that its release has published since.';
+    release_no bigint, group_key text[], window_start timestamptz, window_end timestamptz, value double precision, std_error double precision,
+    figure text);
+COMMENT ON TYPE dbext.restated_window IS 'A published window of one figure and group, estimated anew from all that its release has published since.';
 COMMENT ON COLUMN dbext.restated_window.release_no IS 'Number of the period, as in the release table';
 COMMENT ON COLUMN dbext.restated_window.group_key IS 'Values of the group columns, as text; empty without groups';
 COMMENT ON COLUMN dbext.restated_window.window_start IS 'Start of the window, exclusive';
 COMMENT ON COLUMN dbext.restated_window.window_end IS 'End of the window, inclusive';
 COMMENT ON COLUMN dbext.restated_window.value IS 'The estimate by least squares';
 COMMENT ON COLUMN dbext.restated_window.std_error IS 'Standard error of its noise: never above that of the published row';
+COMMENT ON COLUMN dbext.restated_window.figure IS 'Name of the figure';
 
 CREATE FUNCTION dp_restated(release text) RETURNS SETOF dbext.restated_window
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -193,11 +193,3 @@ def test_ranges_of_a_sum_are_in_the_units_of_its_column(loud, options):
         assert found == pytest.approx(expected, abs=1e-6)
     restated = loud.database.fetch("SELECT release_no, group_key[1], value FROM dp_restated('one')")
     assert {(number, county): value for number, county, value in restated} == pytest.approx(published)
-
-
-def test_means_and_several_figures_have_no_ranges(loud):
-    loud.session.execute("SELECT dp_bounds('cases', 'id', 0, 8, 2)")
-    loud.declare("mean", "SELECT avg(id) FROM cases WHERE dp_time > now() - INTERVAL '1 day'", every="1 day", measure="entered", epsilon=1)
-    with pytest.raises(psycopg.Error, match="other figures than one count or sum") as refusal:
-        loud.database.value("SELECT dp_range('mean', '2020-01-01', '2020-01-03')")
-    assert refusal.value.sqlstate == "DP003"
