@@ -14,6 +14,14 @@ import pytest
 #: Columns by position: row key, unit, two values.
 COLUMNS = "id integer PRIMARY KEY, patient text NOT NULL, ward text, cost integer"
 MOST, DAYS = 2, 9
+#: As if a subscription of logical replication wrote to the table: it is captured row by row.
+ROW_BY_ROW = "CREATE OR REPLACE FUNCTION dbext_private.fed_by_subscription(relation oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'"
+#: The rules as they are declared, by the condition on some row of the first image.
+TYPES = {
+    "ward = 'A'": "'short', max_mutations => 3",
+    "cost > 70": "'brief', active_within => '3 days', at_limit => 'leave'",
+    None: "'any', max_mutations => 6",
+}
 RULES = {"short": (3, None, "stay"), "brief": (None, 3, "leave"), "any": (6, None, "stay")}
 
 
@@ -59,23 +67,38 @@ def kind_of(image):
     return "brief" if any(cost is not None and cost > 70 for _, _, cost in image) else "any"
 
 
+BASELINE = {1: ("p0", "A", 5), 2: ("p0", "B", 80), 3: ("p0", "B", 9), 4: ("p1", None, 71)}
+
+
 @pytest.fixture
-def visits(tracked):
-    """Visits of patients, of which two of each count, under three types."""
-    made = tracked(
-        COLUMNS,
-        name="visits",
-        rows="VALUES (1, 'p0', 'A', 5), (2, 'p0', 'B', 80), (3, 'p0', 'B', 9), (4, 'p1', NULL, 71)",
-        unit=["patient"],
-        rows_per_unit=MOST,
-    )
-    made.execute("SELECT dp_add_constraint('visits', 'short', applies_to => 'ward = ''A''', max_mutations => 3)")
-    made.execute("SELECT dp_add_constraint('visits', 'brief', applies_to => 'cost > 70', active_within => '3 days', at_limit => 'leave')")
-    made.execute("SELECT dp_add_constraint('visits', 'any', max_mutations => 6)")
-    made.execute("SELECT dp_set_budget('visits', 1000)")
-    made.execute("SELECT dp_bounds('visits', 'cost', 0, 100, 10)")
-    made.model = Model({1: ("p0", "A", 5), 2: ("p0", "B", 80), 3: ("p0", "B", 9), 4: ("p1", None, 71)})
-    return made
+def make_visits(tracked, database):
+    """Make a table of visits of patients, of which two of each count, under three types."""
+
+    def make(kind="plain"):
+        if kind == "rows":
+            database.execute(ROW_BY_ROW)
+        definition = f"{COLUMNS}) PARTITION BY RANGE (id" if kind == "partitioned" else COLUMNS
+        listed = ", ".join(f"({number}, '{patient}', {ward!r}, {cost})" for number, (patient, ward, cost) in BASELINE.items())
+        rows = "VALUES " + listed.replace("None", "NULL")
+        made = tracked(definition, name="visits", rows=None if kind == "partitioned" else rows, unit=["patient"], rows_per_unit=MOST)
+        for applies_to, limits in TYPES.items():
+            made.execute(f"SELECT dp_add_constraint('visits', {limits}, applies_to => %s)", (applies_to,))
+        made.execute("SELECT dp_set_budget('visits', 1000)")
+        made.execute("SELECT dp_bounds('visits', 'cost', 0, 100, 10)")
+        if kind == "partitioned":
+            made.execute("CREATE TABLE low PARTITION OF visits FOR VALUES FROM (MINVALUE) TO (30)")
+            made.execute("CREATE TABLE high PARTITION OF visits FOR VALUES FROM (30) TO (MAXVALUE) PARTITION BY HASH (id)")
+            made.execute("CREATE TABLE highest PARTITION OF high FOR VALUES WITH (MODULUS 1, REMAINDER 0)")
+            made.execute(f"INSERT INTO visits {rows}")
+        made.model = Model(dict(BASELINE))
+        return made
+
+    return make
+
+
+@pytest.fixture
+def visits(make_visits):
+    return make_visits()
 
 
 def some_row(chance):
@@ -164,8 +187,14 @@ def live(visits, seed, *, seal_daily=True):
         visits.seal_through(DAYS)
 
 
-@pytest.mark.parametrize(("seed", "seal_daily"), [(1, True), (2, True), (3, False), (4, False)])
-def test_images_of_units_are_their_first_rows_and_are_admitted_like_entries(visits, seed, seal_daily):
+@pytest.mark.parametrize(
+    ("seed", "seal_daily", "kind"),
+    [(1, True, "plain"), (2, True, "plain"), (3, False, "plain"), (6, True, "partitioned"), (7, False, "partitioned"), (8, True, "rows")],
+)
+def test_images_of_units_are_their_first_rows_and_are_admitted_like_entries(make_visits, seed, seal_daily, kind):
+    """The model works out each unit from its own rows: so what is settled of a unit does not depend on any other."""
+    visits = make_visits(kind)
+    assert visits.fetch(f"SELECT row_triggers FROM dbext_private.tracked_table WHERE table_id = {visits.number}") == [(kind == "rows",)]
     live(visits, seed, seal_daily=seal_daily)
     expected = sorted(visits.model.changes)
     assert stored_changes(visits) == expected
