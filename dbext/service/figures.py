@@ -59,6 +59,8 @@ def _said(publication: Publication, formula: Formula) -> str:
     """What the comment of a figure's column says."""
     term = publication.statistic(formula.sources[0]).term
     meaning = MEANINGS[publication.main.measure]
+    if term is not None and term.rows is not None:
+        meaning = meaning.replace("entries", "rows")
     if formula.function == "count":
         counted = "number of times" if publication.main.measure.counts_events else "number"
         return f"Noisy {counted} {meaning}; may be negative"

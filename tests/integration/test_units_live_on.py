@@ -54,17 +54,17 @@ UNFIT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UNFIT)
-def test_what_cannot_be_tracked_leaves_nothing_behind(database, name):
-    columns, arguments, state, word = UNFIT[name]
-    database.execute(f"CREATE TABLE visits ({columns})")
-    with pytest.raises(psycopg.Error) as caught:
-        database.execute(f"SELECT dp_track('visits', {arguments})")
-    assert caught.value.sqlstate == state
-    assert word in f"{caught.value.diag.message_primary} {caught.value.diag.message_hint}"
+def test_what_cannot_be_tracked_leaves_nothing_behind(database):
+    for name, (columns, arguments, state, word) in UNFIT.items():
+        database.execute(f"CREATE TABLE visits ({columns})")
+        with pytest.raises(psycopg.Error) as caught:
+            database.execute(f"SELECT dp_track('visits', {arguments})")
+        assert caught.value.sqlstate == state, name
+        assert word in f"{caught.value.diag.message_primary} {caught.value.diag.message_hint}", name
+        assert database.fetch("SELECT tgname FROM pg_trigger WHERE tgrelid = 'visits'::regclass AND NOT tgisinternal") == [], name
+        database.execute("DROP TABLE visits")
     assert database.fetch("SELECT FROM dbext_private.tracked_table") == []
     assert database.fetch("SELECT relname FROM pg_class WHERE relname ~ '^(log|row|change|admission|deferred)_[0-9]+$'") == []
-    assert database.fetch("SELECT tgname FROM pg_trigger WHERE tgrelid = 'visits'::regclass AND NOT tgisinternal") == []
 
 
 def test_what_is_protected_is_said(visits):
@@ -95,17 +95,21 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_figures_that_are_not_proven_are_refused(visits, name):
-    text, options, word = REFUSED[name]
-    state, message = refused(visits, f"SELECT dp_create_release('r', %s, every => '1 day', epsilon => 1, {options})", text)
-    assert state in ("DP003", "DP010")
-    assert word in message
+def test_figures_that_are_not_proven_are_refused(visits):
+    for name, (text, options, word) in REFUSED.items():
+        state, message = refused(visits, f"SELECT dp_create_release('r', %s, every => '1 day', epsilon => 1, {options})", text)
+        assert state in ("DP003", "DP010"), name
+        assert word in message, name
     assert visits.database.fetch("SELECT FROM dbext_private.ledger WHERE kind = 'reserve'") == []
-
-
-def test_models_of_ageing_are_refused(visits):
     assert refused(visits, "SELECT dp_set_process('visits', 'ward', dwell => '{3, 4}')")[0] == "DP003"
+
+
+def test_noise_is_as_wide_as_what_a_unit_may_add(visits):
+    sql = "SELECT min(mean_std_error) FROM dp_plan_release('r', %s, every => '1 day', epsilon => 1, horizon => 9)"
+    figures = ("count(DISTINCT patient)", "count(*)", "sum(cost)")
+    people, rows, cost = (visits.session.execute(sql, (f"SELECT {figure} FROM visits",)).fetchone()[0] for figure in figures)
+    assert rows == pytest.approx(2 * people, rel=0.05)
+    assert cost == pytest.approx(200 * people, rel=0.05)
 
 
 def test_groups_of_the_units_own_columns_count_units(tracked):
@@ -212,6 +216,29 @@ def test_columns_are_not_added_and_arguments_stay(visits):
     for arguments in ("unit => '{patient}', rows_per_unit => 3", "unit => '{patient, ward}', rows_per_unit => 2", "unit => '{id}'"):
         assert refused(visits, f"SELECT dp_track('visits', {arguments})")[0] == "DP003"
     visits.execute("SELECT dp_track('visits', unit => '{patient}', rows_per_unit => 2)")
+
+
+def test_what_nothing_left_about_is_tracked_anew(tracked):
+    table = tracked(COLUMNS, name="visits", rows=START, unit=["patient"], rows_per_unit=2)
+    table.seal_through(0)
+    table.execute("SELECT dp_untrack('visits')")
+    table.track(unit=["patient"], rows_per_unit=1)
+    table.day(1)
+    table.seal_through(1)
+    assert settled(table) == {1: [(1, "A", 10)], 2: [(4, "B", 40)]}
+    table.execute("SELECT dp_untrack('visits')")
+    table.track()
+    assert table.database.fetch("SELECT to_regclass('dbext_private.row_%s')", (table.number,)) == [(None,)]
+
+
+def test_a_table_made_again_goes_on(visits):
+    visits.seal_through(0)
+    visits.day(1)
+    visits.execute(f"DROP TABLE visits; CREATE TABLE visits ({COLUMNS}); INSERT INTO visits VALUES (1, 1, 'A', 10), (9, 2, 'B', 40)")
+    visits.track(unit=["patient"], rows_per_unit=2)
+    visits.seal_through(1)
+    assert settled(visits) == {1: [(1, "A", 10)], 2: [(9, "B", 40)]}
+    assert visits.fetch("SELECT slots FROM {admission}") == [(2,), (2,)]
 
 
 def test_what_goes_unseen_is_made_good(visits):
