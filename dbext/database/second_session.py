@@ -109,7 +109,8 @@ def _close(session: Session, schema: str, name: str) -> None:
 def connection_string(parts: dict[str, Any]) -> str:
     """Return libpq's connection string of the second session: everything that the promise rests on is set, nothing inherited.
 
-    No statement timeout: how long a count takes depends on the data, and a question that ends early must not be free.
+    Nothing ends it early, not even its client's going away: how long a count takes depends on the data, and a question that ends early
+    must not be free. A database may have settings of its own for all of that, which its owner chooses.
     """
     settings = {
         "role": "dbext_owner",
@@ -119,6 +120,9 @@ def connection_string(parts: dict[str, Any]) -> str:
         "default_transaction_read_only": "off",
         "lock_timeout": LOCK_TIMEOUT,
         "statement_timeout": "0",
+        "client_connection_check_interval": "0",
+        "idle_in_transaction_session_timeout": "0",
+        **({"transaction_timeout": "0"} if parts["has_transaction_timeout"] else {}),
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
     return " ".join(

@@ -204,3 +204,21 @@ def test_a_copy_of_the_database_neither_answers_nor_publishes_nor_reserves(told)
         assert caught.value.sqlstate == "DP031"
     assert told.session.execute(ASK.format("id = 1")).fetchone() == remembered
     assert charges(told) == 1
+
+
+def test_settings_of_the_database_do_not_reach_the_second_session(told):
+    """Its owner could have questions end early, for nothing, as soon as whoever asked has gone or a time is up."""
+    mine = {"client_connection_check_interval": "7s", "idle_in_transaction_session_timeout": "7s", "statement_timeout": "7s", "lock_timeout": "7s"}
+    told.session.execute("""
+        CREATE TABLE seen (name text, setting text);
+        CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            INSERT INTO public.seen SELECT s.name, current_setting(s.name) FROM pg_settings AS s WHERE s.name ~ '(timeout|check_interval)$'; RETURN NULL; END $$;
+        CREATE TRIGGER look AFTER INSERT ON dbext_private.question EXECUTE FUNCTION look(); GRANT ALL ON seen TO PUBLIC""")
+    for name, value in mine.items():
+        told.database.execute(f"ALTER DATABASE {told.database.name} SET {name} = '{value}'")
+    with told.database.connect() as connection:
+        connection.execute(ASK.format("id = 1"))
+    seen = dict(told.database.fetch("SELECT name, setting FROM seen"))
+    expected = {**dict.fromkeys(mine, "0"), "lock_timeout": "10s"}
+    assert {name: seen[name] for name in mine} == expected
+    assert seen.get("transaction_timeout", "0") == "0"
