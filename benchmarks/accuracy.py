@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from dbext.privacy.pico import PICOS
 from dbext.query.calendar import Span, Tick
 from dbext.query.compiler import compile_declaration, resolve
 from dbext.query.planner import Candidate, Request, candidates
-from dbext.query.shape import MAX_HORIZON
+from dbext.query.shape import MAX_BUFFERED_HORIZON, MAX_HORIZON
 
 DELTAS = (Fraction(0), Fraction(1, 10**6), Fraction(1, 10**9))
 HORIZONS, WINDOWS, MUTATIONS = (16, 64, 256, 1024, 4096, 16384, 65536), (7, 14, 28, 90, 365), (1, 2, 3, 4)
@@ -62,7 +63,7 @@ def sigma(delta: Fraction) -> float:
 def case(kind: str, size: int, mutations: int, delta: Fraction) -> dict[str, Any]:
     """Return our errors for one setting; `best` is the chosen one."""
     total = kind == "running total"
-    if total and size > MAX_HORIZON:
+    if total and size > longest(delta):
         return beyond(size, mutations, delta)
     found = planned(TOTAL if total else WINDOW.format(size), mutations, delta, size if total else None)
     errors: dict[str, float] = {}
@@ -70,10 +71,15 @@ def case(kind: str, size: int, mutations: int, delta: Fraction) -> dict[str, Any
         name = one.mechanism + ("" if "Gauss" in type(one.noise).__name__ or not delta else " with Laplace noise")
         errors[name] = min(one.mean_std_error, errors.get(name, math.inf))
     chosen = next(one for one in found if one.chosen)
-    if total and mutations == 1 and delta:
+    if total and mutations == 1 and delta and size <= MAX_HORIZON:
         errors |= {f"{name} (left out)": sigma(delta) * error for name, error in left_out(size).items()}
     row = {"kind": kind, "size": size, "mutations": mutations, "delta": float(delta), "chosen": chosen.mechanism, "candidates": errors}
     return row | {"best": chosen.mean_std_error, "worst_period": chosen.worst_std_error}
+
+
+def longest(delta: Fraction) -> int:
+    """Return how many periods a running total may have."""
+    return MAX_BUFFERED_HORIZON if delta else MAX_HORIZON
 
 
 def left_out(size: int) -> dict[str, float]:
@@ -112,8 +118,8 @@ def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
         for size in listed:
             others = peers(size, DELTAS, sigma) if kind == "running total" else {}
             bound, worst = bounds_of(kind, size)
-            for mutations in (1,) if size > MAX_HORIZON else QUICK_MUTATIONS if quick else MUTATIONS:
-                for delta in DELTAS[:2] if quick else DELTAS:
+            for mutations, delta in product(QUICK_MUTATIONS if quick else MUTATIONS, DELTAS[:2] if quick else DELTAS):
+                if mutations == 1 or kind == "window" or size <= longest(delta):
                     row = case(kind, size, mutations, delta)
                     if mutations == 1:
                         row["peers"] = {name: errors[float(delta)] for name, errors in others.items() if float(delta) in errors}

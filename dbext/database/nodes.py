@@ -86,3 +86,8 @@ def committed_numbers(session: Session, source: Source) -> list[int]:
 def committed_texts(session: Session, source: Source, first: int, last: int) -> list[tuple[int, str]]:
     """Return (number, cells with commas between them) of the nodes from a number to another that are stored for good, in order."""
     return [(row["node_no"], row["noisy"]) for row in session.fetch(SQL["committed_texts"], *source, first, last)]
+
+
+def texts(session: Session, source: Source, first: int, last: int) -> list[tuple[int, str]]:
+    """Return what `committed_texts` does, with nodes of this very transaction: for drawing on, never for answers."""
+    return [(row["node_no"], row["noisy"]) for row in session.fetch(SQL["texts"], *source, first, last)]

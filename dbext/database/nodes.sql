@@ -51,6 +51,12 @@ WHERE n.release_id = $1::integer AND n.stream_no = $2::integer AND n.node_no BET
     AND n.drawn_in <> pg_current_xact_id()
 ORDER BY n.node_no
 
+-- name: texts
+-- Nodes of a stream between two numbers, in order, their cells as one text; also those of this transaction.
+SELECT n.node_no, array_to_string(n.noisy, ',') AS noisy FROM dbext_private.node AS n
+WHERE n.release_id = $1::integer AND n.stream_no = $2::integer AND n.node_no BETWEEN $3::bigint AND $4::bigint
+ORDER BY n.node_no
+
 -- name: committed_numbers
 -- The numbers of all committed nodes of a stream, in order.
 SELECT n.node_no FROM dbext_private.node AS n

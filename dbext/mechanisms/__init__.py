@@ -7,6 +7,7 @@ Read it in this order:
 - `encoded`: what a mechanism offers that noises whole-number combinations of time ranges; `square_root`, `normalised_square_root`,
   `sliding_root`, `shared_windows`; `joint_bounds` turns what they prove about an entry's effect into what a charge keeps. The proofs are
   in `profiles` (finite horizons) and `stationary` (endless), over `toeplitz`, `gram`, `alternating`, `same_sign`, `dense_paths`, `minimax`.
+- `buffered` (over `buffers`, `buffered_table`): totals whose noise is made step by step from a small state; `storage`: what each keeps.
 - `encoding`: exact encoder rows and answers from stored ones; `spread`: how much noise the answers of all periods hold.
 - `registry`: mechanisms by the tag they are stored with.
 - `sampling`: the only source of noise; `sampling_plain` and `sampling_wide` are two forms of the same algorithms.

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from dbext.mechanisms.encoded import Row, is_encoded
+from dbext.mechanisms.error import Norms
 from dbext.mechanisms.protocol import Node, check_period
 from dbext.mechanisms.totals import Totals
 from dbext.privacy.grid import MonthGrid, RegularGrid
@@ -122,6 +123,13 @@ class EncodedEpochs(Epochs):
         offset = (epoch - 1) * self.first.numbers
         rows = self.epoch(epoch).rows(self._local(period))
         return tuple(Row(row.number + offset, tuple((leaf + offset, weight) for leaf, weight in row.weights)) for row in rows)
+
+    def norms(self, period: int) -> Norms:
+        """Return what the weights of an answer come to, for a mechanism that knows it: those of finished epochs and its own."""
+        epoch = self.epoch_of(period)
+        parts = [*(self.epoch(one).norms(self.length) for one in range(1, epoch)), self.epoch(epoch).norms(self._local(period))]
+        squares, sizes, largest, numbers = zip(*parts, strict=True)
+        return Norms(sum(squares), sum(sizes), max(largest), sum(numbers))
 
     def profile(self, measure: Measure, grouped: bool, limits: Reach) -> Profile:  # noqa: FBT001 a property of the release
         """Return the joint sensitivity of the first epoch."""

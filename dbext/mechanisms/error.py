@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
+from typing import NamedTuple
 
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
@@ -30,6 +31,15 @@ FINE = 2**20
 Draws = Sequence[tuple[Noise, float]]
 #: (noise, whole coefficient, number of such draws).
 Terms = tuple[tuple[Noise, int, int], ...]
+
+
+class Norms(NamedTuple):
+    """What many coefficients come to: the sum of their squares, of their sizes, the largest size, and how many there are."""
+
+    squares: float
+    sizes: float
+    largest: float
+    number: int
 
 
 def answer_variance(noise: Noise, coefficients: Sequence[float]) -> float:
@@ -88,11 +98,25 @@ def _gaussian_half_width(terms: Sequence[tuple[DiscreteGaussian, float, int]], t
     """
     deviation = math.sqrt(math.fsum(float(noise.sigma_squared) * c * c * n for noise, c, n in terms))
     apart = sum(n / (16 * float(noise.sigma_squared)) for noise, _, n in terms)
-    if all(noise.sigma_squared >= FINE for noise, _, _ in terms) and apart <= tail / 100:
-        return -NormalDist().inv_cdf((tail - apart) / 2) * deviation + math.fsum(c * n for _, c, n in terms) / 2
+    fine = all(noise.sigma_squared >= FINE for noise, _, _ in terms)
+    return _nearly_normal(deviation, apart, (math.fsum(c * n for _, c, n in terms), max(c for _, c, _ in terms)), tail, fine=fine)
+
+
+def gaussian_half_width(noise: DiscreteGaussian, norms: Norms, tail: float = TAIL) -> float:
+    """Return what `half_width` does for draws of one discrete Gaussian, from the norms of their coefficients (not whole ones)."""
+    sigma_squared = float(noise.sigma_squared)
+    deviation, apart = math.sqrt(sigma_squared * norms.squares), norms.number / (16 * sigma_squared)
+    return _nearly_normal(deviation, apart, (norms.sizes, norms.largest), tail, fine=noise.sigma_squared >= FINE)
+
+
+def _nearly_normal(deviation: float, apart: float, steps: tuple[float, float], tail: float, *, fine: bool) -> float:
+    """`apart`: the chance that any draw is no rounded normal number; `steps`: the sum of all coefficients, and the largest."""
+    total, largest = steps
+    if fine and apart <= tail / 100:
+        return -NormalDist().inv_cdf((tail - apart) / 2) * deviation + total / 2
     if tail < TAIL:
         return math.sqrt(2 * math.log(2 / tail)) * deviation
-    return -NormalDist().inv_cdf(tail / 2) * deviation + max(c for _, c, _ in terms) / 2
+    return -NormalDist().inv_cdf(tail / 2) * deviation + largest / 2
 
 
 @lru_cache(maxsize=4096)

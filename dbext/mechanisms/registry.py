@@ -8,6 +8,7 @@ from typing import Any
 
 from dbext.errors import BadArgument
 from dbext.mechanisms.binary_tree import BinaryTree
+from dbext.mechanisms.buffered import Buffered
 from dbext.mechanisms.disjoint import DisjointSums
 from dbext.mechanisms.encoded import EncodedMechanism
 from dbext.mechanisms.epochs import Epochs, continuing
@@ -74,6 +75,11 @@ def _square_root(data: dict[str, Any]) -> SquareRoot:
     return kind(grid_from_json(data["grid"]), data["horizon"], data["baseline"])
 
 
+def _buffered(data: dict[str, Any]) -> Buffered:
+    circuit = {"weights": tuple(data["weights"]), "decays": tuple(data["decays"]), "scale": data["scale"], "guard": data["guard"]}
+    return Buffered(grid_from_json(data["grid"]), data["horizon"], data["baseline"], **circuit)
+
+
 def _signed_tree(data: dict[str, Any]) -> SignedTree:
     factors = tuple(Fraction(factor) for factor in data.get("factors", ()))
     return SignedTree(grid_from_json(data["grid"]), data["horizon"], data["radix"], data["levels"], data["baseline"], factors)
@@ -104,6 +110,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Mechanism | EncodedMechanism]] = 
     LeastSquaresTree.name: _least_squares_tree,
     SquareRoot.name: _square_root,
     NormalisedSquareRoot.name: _square_root,
+    Buffered.name: _buffered,
     SignedTree.name: _signed_tree,
     SlidingRoot.name: _sliding_root,
     SharedWindows.name: _shared_windows,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from dbext.mechanisms.buffered import Buffered
 from dbext.mechanisms.encoded import EncodedMechanism
 from dbext.mechanisms.epochs import Epochs
 from dbext.mechanisms.hierarchical import HierarchicalSums, block_counts
@@ -51,7 +52,7 @@ def _squares(mechanism: Mechanism | EncodedMechanism) -> list[float]:
     """Return the sums of all periods, or of one turn where they repeat."""
     if isinstance(mechanism, NormalisedSquareRoot):
         return error_variances(mechanism.positions)[mechanism.baseline :].tolist()
-    if isinstance(mechanism, SquareRoot):
+    if isinstance(mechanism, (SquareRoot, Buffered)):
         return (mechanism.answer_series() ** 2).cumsum()[mechanism.baseline :].tolist()
     if isinstance(mechanism, SignedTree):
         shape = Shape(mechanism.radix, mechanism.levels)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from dbext.errors import BadArgument
 from dbext.mechanisms.binary_tree import BinaryTree
+from dbext.mechanisms.buffered import buffered
 from dbext.mechanisms.disjoint import disjoint_sums
 from dbext.mechanisms.hierarchical import hierarchical_sums
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
@@ -25,7 +27,7 @@ from dbext.privacy.grid import RegularGrid
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from dbext.privacy.pattern import Windows
 from dbext.query.periods import Grid
-from dbext.query.shape import Shape
+from dbext.query.shape import MAX_BUFFERED_HORIZON, MAX_HORIZON, Shape
 from dbext.query.signed_shares import signed_trees
 
 #: Plain sums are best up to about thirty periods; far beyond, intervals of thousands of terms only cost time, and so does Laplace noise.
@@ -34,6 +36,8 @@ LONGEST_PLAIN = 128
 LONGEST_NORMALISED = 4_200
 #: A square root errs less than any Gaussian tree, the more so the longer the horizon: no time is spent on long ones.
 LONGEST_LEAST_SQUARES = 512
+#: So many noisy numbers of a release are kept without a thought: some 100 MB, all read by every publication of a square root.
+MOST_STORED = 10_000_000
 #: Windows of more periods are left to blocks: their root takes seconds to work out.
 LONGEST_ROOT = 1_024
 
@@ -60,6 +64,10 @@ def options(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator
 def _totals(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[Option]:
     what = (_aged(shape), shape.horizon)
     kinds = _LAPLACE if pure else _EITHER if shape.horizon <= LONGEST_PLAIN else _GAUSSIAN
+    if shape.horizon > MAX_HORIZON:
+        _refuse_pure(pure=pure)
+        yield buffered(*what, shape.baseline), _GAUSSIAN
+        return
     if shape.horizon <= LONGEST_PLAIN:
         yield PlainSums(*what, shape.baseline), kinds
     yield BinaryTree(*what, shape.baseline), kinds
@@ -72,6 +80,16 @@ def _totals(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator
     yield SquareRoot(*what, shape.baseline), _GAUSSIAN
     if shape.horizon <= LONGEST_NORMALISED:
         yield NormalisedSquareRoot(*what, shape.baseline), _GAUSSIAN
+    if shape.horizon > LONGEST_NORMALISED or shape.horizon * shape.cells > MOST_STORED:
+        yield buffered(*what, shape.baseline), _GAUSSIAN
+
+
+def _refuse_pure(*, pure: bool) -> None:
+    if pure:
+        raise BadArgument(
+            f"with Laplace noise the horizon must lie between 1 and {MAX_HORIZON} periods",
+            hint=f"With Gaussian noise (delta > 0), of which few numbers need to be kept, a total may have {MAX_BUFFERED_HORIZON}.",
+        )
 
 
 def _sliding(windows: Windows, *, pure: bool) -> Iterator[Option]:

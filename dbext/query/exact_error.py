@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dbext.mechanisms.error import TAIL, half_width_of
@@ -27,12 +27,21 @@ def largest_noise_within(max_error: Fraction, kind: type[Noise], draws: Draws, t
     counts = Counter((factor, abs(weight)) for factor, weight in draws if weight)
     factors = {factor for factor, _ in counts}
 
-    def fits(numerator: int) -> bool:
-        noise = kind(Fraction(numerator, DENOMINATOR))
+    def width(noise: Noise) -> float:
         noises = {factor: scaled(noise, factor) for factor in factors}
-        return half_width_of([(noises[factor], weight, number) for (factor, weight), number in counts.items()], tail) <= max_error
+        return half_width_of([(noises[factor], weight, number) for (factor, weight), number in counts.items()], tail)
 
-    low, high = 0, _beyond(max_error, kind, draws)
+    norm = math.sqrt(math.fsum((float(factor) * weight) ** 2 for factor, weight in draws))
+    return largest_noise(max_error, kind, width, norm)
+
+
+def largest_noise(max_error: Fraction, kind: type[Noise], width: Callable[[Noise], float], norm: float) -> Noise | None:
+    """The same for any sum of draws, given its half width for a noise, and the root of the sum of its squared weights."""
+
+    def fits(numerator: int) -> bool:
+        return width(kind(Fraction(numerator, DENOMINATOR))) <= max_error
+
+    low, high = 0, _beyond(max_error, kind, norm)
     while high - low > max(1, low >> _BITS):
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
@@ -40,8 +49,7 @@ def largest_noise_within(max_error: Fraction, kind: type[Noise], draws: Draws, t
     return kind(Fraction(low >> spare << spare, DENOMINATOR)) if low else None
 
 
-def _beyond(max_error: Fraction, kind: type[Noise], draws: Draws) -> int:
+def _beyond(max_error: Fraction, kind: type[Noise], norm: float) -> int:
     """A numerator whose noise surely reaches past the bound: half widths exceed the scale, or sigma, of one node by far."""
-    norm = min(1.0, math.sqrt(math.fsum((float(factor) * weight) ** 2 for factor, weight in draws)))
-    bound = (max_error + 1) / Fraction(norm)
+    bound = (max_error + 1) / Fraction(min(1.0, norm))
     return int((bound if kind is DiscreteLaplace else bound * bound) * DENOMINATOR) + 1

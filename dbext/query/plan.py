@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dbext.mechanisms.buffered import Buffered
 from dbext.mechanisms.encoded import EncodedMechanism, is_encoded
 from dbext.mechanisms.epochs import Epochs
-from dbext.mechanisms.error import TAIL, half_width, variance_of
+from dbext.mechanisms.error import TAIL, gaussian_half_width, half_width, variance_of
 from dbext.mechanisms.joint_bounds import joint_bounds
 from dbext.mechanisms.protocol import Mechanism, Node
 from dbext.mechanisms.registry import mechanism_from_json
@@ -85,9 +86,16 @@ class Plan:
     def _bounds_of_epoch(self, mechanism: EncodedMechanism, measure: Measure, types: Sequence[EntryType]) -> tuple[JointBound, ...]:
         """The proven bounds of a later epoch: those of the first where its encoder begins with this one's, or worked out anew."""
         first, constraints = self.mechanism.first, [one.constraint for one in types]
-        if type(first) is SquareRoot and first.coefficients[: mechanism.positions] == mechanism.coefficients:
+        begins_alike = isinstance(first, Buffered) or type(first) is SquareRoot
+        if begins_alike and first.coefficients[: mechanism.positions] == mechanism.coefficients:
             return joint_bounds(mechanism, self.measure, self.grouped, constraints, within=first)
         return joint_bounds(mechanism, measure, self.grouped, constraints)
+
+    @property
+    def buffered(self) -> Buffered | None:
+        """The mechanism of an epoch if its noise is made from buffers, so that no draws are stored but what they made."""
+        mechanism = self.mechanism.first if self.renews else self.mechanism
+        return mechanism if isinstance(mechanism, Buffered) else None
 
     @property
     def whole_numbers(self) -> bool:
@@ -141,15 +149,23 @@ class Plan:
 
     def std_error(self, period: int) -> float:
         """Standard deviation of the noise in one cell of period n."""
+        if self.buffered is not None:
+            return math.sqrt(self.noise.variance * self.mechanism.norms(period).squares)
         return math.sqrt(variance_of(self.draws(self.mechanism.answer(period))))
 
     def half_width_95(self, period: int) -> float:
         """Half width of the two-sided 95% interval of one cell of period n, by itself."""
-        return half_width(self.draws(self.mechanism.answer(period)))
+        return self.half_width_at(period, TAIL)
 
     def half_width(self, period: int, cells: int) -> float:
         """Half width of the interval that is published for each of so many cells of period n: by itself, or as part of a band."""
-        return half_width(self.draws(self.mechanism.answer(period)), self.tail(cells))
+        return self.half_width_at(period, self.tail(cells))
+
+    def half_width_at(self, period: int, tail: float) -> float:
+        """Half width that the noise in one cell of period n passes with such a chance at most."""
+        if self.buffered is not None:
+            return gaussian_half_width(self.noise, self.mechanism.norms(period), tail)
+        return half_width(self.draws(self.mechanism.answer(period)), tail)
 
     def tail(self, cells: int) -> float:
         """How often an interval may miss: 5%, or such a part of it that all intervals of the horizon and of all cells hold together."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dbext.mechanisms.buffered import Buffered
 from dbext.mechanisms.disjoint import DisjointSums
 from dbext.mechanisms.encoded import EncodedMechanism
 from dbext.mechanisms.epochs import Epochs
@@ -76,7 +77,14 @@ def noise_text(noise: Noise) -> str:
 def _noise(plan: Plan) -> str:
     factors = plan.pattern_factors
     by_level = f", by level {', '.join(f'{float(factor):.4g}' for factor in factors)} times that" if len(set(factors)) > 1 else ""
-    return noise_text(plan.noise) + by_level + ("" if plan.whole_numbers else " on encoder rows")
+    return noise_text(plan.noise) + by_level + lattice_text(plan)
+
+
+def lattice_text(plan: Plan) -> str:
+    """What the parameter of a plan's noise is measured in, where that is not one count or one step of a grid."""
+    if plan.buffered is not None:
+        return f" in steps of 2^-{plan.buffered.scale}"
+    return "" if plan.whole_numbers else " on encoder rows"
 
 
 def _loss(plan: Plan, picos: int) -> str:
@@ -113,7 +121,8 @@ def _mechanism(mechanism: Mechanism | EncodedMechanism) -> str:
     if isinstance(mechanism, (SlidingRoot, SharedWindows)):
         windows = mechanism.windows if isinstance(mechanism, SharedWindows) else [mechanism.steps]
         return f"{mechanism.name} of {', '.join(map(str, windows))} periods"
-    return mechanism.name + _baseline(mechanism)
+    made = f" from {len(mechanism.weights)} buffers" if isinstance(mechanism, Buffered) else ""
+    return mechanism.name + made + _baseline(mechanism)
 
 
 def _baseline(mechanism: Mechanism | EncodedMechanism) -> str:

@@ -20,6 +20,7 @@ from dbext.mechanisms.epochs import continuing
 from dbext.mechanisms.joint_bounds import joint_bounds
 from dbext.mechanisms.protocol import Mechanism
 from dbext.mechanisms.spread import spread
+from dbext.mechanisms.storage import numbers_kept
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.calibrate import noise_for
 from dbext.privacy.charge import Charge
@@ -29,10 +30,10 @@ from dbext.privacy.grid import RegularGrid
 from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import COUNT, Measure, Values
 from dbext.privacy.noise import DiscreteGaussian, Noise, scaled
-from dbext.query.admissible import options
+from dbext.query.admissible import MOST_STORED, options
 from dbext.query.calendar import Tick
 from dbext.query.declaration import Declaration
-from dbext.query.exact_error import largest_noise_within
+from dbext.query.exact_error import largest_noise, largest_noise_within
 from dbext.query.levels import levelled, with_levels, with_period
 from dbext.query.limits import require_affordable
 from dbext.query.plan import Plan
@@ -48,12 +49,16 @@ __all__ = ["Candidate", "Plan", "Request", "candidates", "exact_epsilon", "plan"
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to publish a release. Errors are those of the noise in one cell, over the periods; `lifetime` is in picos by type number."""
+    """One way to publish a release. Errors are those of the noise in one cell, over the periods; `lifetime` is in picos by type number.
+
+    `stored` is how many noisy numbers it keeps when its horizon is reached, for all groups; None: without end.
+    """
 
     plan: Plan
     mean_std_error: float
     worst_std_error: float
     worst_half_width_95: float
+    stored: int | None = None
     chosen: bool = False
     reason: str = ""
 
@@ -104,7 +109,7 @@ def candidates(
 ) -> tuple[Candidate, ...]:
     """Every way to publish one statistic at prices of one unit, calibrated; exactly one is chosen. An entry adds such `values`."""
     request, delta = with_period(request, declaration), priced_at(request.noise, delta)
-    shape = with_levels(replace(shape_of(declaration, request, tick), values=values), request, tick)
+    shape = with_levels(replace(shape_of(declaration, request, tick), values=values, cells=request.cells), request, tick)
     ranked = _ranked(_calibrated(shape, request, types, delta, grouped=declaration.grouped), request)
     chosen = next(one for one in ranked if one.chosen)
 
@@ -112,7 +117,7 @@ def candidates(
     if shape.renews and request.horizon is None and request.max_error is None and shape.horizon > _SHORTER:
         shorter = replace(shape, horizon=shape.horizon // _SHORTER, renews=False)
         made = _calibrated(shorter, request, types, delta, grouped=declaration.grouped)
-        error = min(_measured(one).mean_std_error for one in made)
+        error = min(_measured(one, request.cells).mean_std_error for one in made)
         notes.append(f"mean standard error {chosen.mean_std_error:.4g}; with horizon => {shorter.horizon} it would be {error:.4g}")
     if shape.renews:
         notes.append(_cost_of_renewal(chosen.plan, types, delta))
@@ -207,8 +212,7 @@ def _for_error(blank: Plan, kind: type[Noise], request: Request, types: Sequence
         raise BadArgument("max_error must be greater than 0")
     if request.levels:
         raise BadArgument("max_error is not for releases with levels", hint="Give epsilon; dp_plan_release shows the errors.")
-    widest = [(blank.factor(number), weight) for number, weight in blank.mechanism.answer(spread(blank.mechanism).period)]
-    noise = largest_noise_within(request.max_error, kind, widest, blank.tail(1))
+    noise = _largest_noise(blank, kind, request.max_error)
     return None if noise is None else at_noise(blank, noise, types, delta)
 
 
@@ -217,6 +221,16 @@ def at_noise(blank: Plan, noise: Noise, types: Sequence[EntryType], delta: Decim
     finished = _with_noise(blank, noise, types, _joint(blank, types))
     epsilon = Fraction(epsilon_of(max(finished.lifetime.values(), default=0), delta))
     return replace(finished, epsilon=epsilon) if epsilon <= MAX_EPSILON else None
+
+
+def _largest_noise(blank: Plan, kind: type[Noise], max_error: Fraction) -> Noise | None:
+    squares, tail = spread(blank.mechanism), blank.tail(1)
+    if blank.buffered is not None:
+        return largest_noise(
+            max_error, kind, lambda noise: replace(blank, noise=noise).half_width_at(squares.period, tail), math.sqrt(squares.worst)
+        )
+    widest = [(blank.factor(number), weight) for number, weight in blank.mechanism.answer(squares.period)]
+    return largest_noise_within(max_error, kind, widest, tail)
 
 
 def _joint(blank: Plan, types: Sequence[EntryType]) -> tuple[JointBound, ...] | None:
@@ -249,27 +263,41 @@ def _ranked(plans: list[Plan], request: Request) -> tuple[Candidate, ...]:
         raise BadArgument(
             "no noise is that small at any allowed epsilon", hint="Allow a larger max_error, longer windows or a shorter horizon."
         )
-    measured = [_measured(found) for found in plans]
+    measured = [_measured(found, request.cells) for found in plans]
+    small = [one for one in measured if not _is_large(one)] or measured
     if request.max_error is None:
-        best = min(measured, key=lambda candidate: candidate.mean_std_error)
+        best = min(small, key=lambda candidate: candidate.mean_std_error)
     else:
-        best = min(measured, key=lambda candidate: candidate.plan.epsilon)
+        best = min(small, key=lambda candidate: candidate.plan.epsilon)
         require_affordable(best.plan.epsilon, request)
     return tuple(replace(one, chosen=one is best, reason=_reason(one, best, request)) for one in measured)
 
 
-def _measured(found: Plan) -> Candidate:
+def _measured(found: Plan, cells: int) -> Candidate:
     squares, variance = spread(found.mechanism), found.noise.variance
-    widest = found.half_width_95(squares.period)
-    return Candidate(found, math.sqrt(variance * squares.mean), math.sqrt(variance * squares.worst), widest)
+    widest, kept = found.half_width_95(squares.period), numbers_kept(found.mechanism)
+    stored = None if kept is None else kept * cells
+    return Candidate(found, math.sqrt(variance * squares.mean), math.sqrt(variance * squares.worst), widest, stored)
+
+
+def _is_large(one: Candidate) -> bool:
+    """Whether a running total would keep more noise than is reasonable where a few buffers do as well."""
+    return one.plan.kind == "running_total" and one.stored > MOST_STORED
 
 
 def _reason(one: Candidate, best: Candidate, request: Request) -> str:
     if one is best:
-        return "smallest error at this epsilon" if request.max_error is None else "smallest epsilon for this error"
+        return _why(one, request)
     if request.max_error is None:
         return _times(one.mean_std_error / best.mean_std_error if best.mean_std_error else math.nan, "error")
     return _times(float(one.plan.epsilon / best.plan.epsilon), "epsilon")
+
+
+def _why(best: Candidate, request: Request) -> str:
+    said = "smallest error at this epsilon" if request.max_error is None else "smallest epsilon for this error"
+    if best.plan.buffered is None or best.plan.horizon * request.cells <= MOST_STORED:
+        return said
+    return f"{said} of those that do not keep more than {MOST_STORED:,} noisy numbers"
 
 
 def _times(ratio: float, what: str) -> str:

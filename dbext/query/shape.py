@@ -14,6 +14,8 @@ from dbext.query.periods import MAX_PERIODS_IN_WINDOW, Grid, Width, grid_for, wi
 from dbext.query.refusal import refused
 
 MAX_HORIZON = 20_000
+#: Totals whose noise is made from buffers can be longer: nothing that they keep or read grows with their horizon.
+MAX_BUFFERED_HORIZON = 100_000
 
 #: Without a horizon, a running total is calibrated for ten years of periods, but for no more than this many.
 DEFAULT_YEARS, DEFAULT_HORIZON = 10, 4096
@@ -32,6 +34,7 @@ class Request:
     `at_horizon` says whether a running total ends there or renews itself; by default one with a stated horizon ends.
     `noise` laplace takes Laplace noise at its price in epsilon, gaussian only Gaussian noise; without it what errs least at a price in rho
     is taken. `whole` says that this asks for all of a budget that nothing was charged to: then whatever errs least.
+    `cells` is the number of groups.
     """
 
     start_tick: int
@@ -49,6 +52,7 @@ class Request:
     noise: str | None = None
     whole: bool = False
     max_errors: tuple[tuple[str, Fraction], ...] = ()
+    cells: int = 1
 
     @property
     def asks_error(self) -> bool:
@@ -62,7 +66,7 @@ class Shape:
 
     `kind` is disjoint, sliding, running_total or once. `width` is set for the first two, `start` and `end` for the last;
     `baseline` says that a running total begins with everything before its first period. `horizon` None is endless. `values` is what an
-    entry adds; `renews` says that a new epoch begins at the horizon.
+    entry adds; `renews` says that a new epoch begins at the horizon; `cells` is the number of groups.
     Of a hierarchy, `levels` holds the blocks, `ranges` the ranges that matter and `steps` the window, both in periods.
     """
 
@@ -82,15 +86,17 @@ class Shape:
     ranges: tuple[int, ...] = ()
     steps: int | None = None
     renews: bool = False
+    cells: int = 1
 
 
 def shape_of(declaration: Declaration, request: Request, tick: Tick) -> Shape:
     """The shape of a release. Raises BadArgument or DeclarationRefused for ranges, periods and measures that do not fit together."""
-    if request.horizon is not None and not 1 <= request.horizon <= MAX_HORIZON:
-        raise BadArgument(f"horizon must lie between 1 and {MAX_HORIZON} periods")
+    running = not declaration.range.is_fixed and not isinstance(declaration.range.lower, Ago)
+    longest = MAX_BUFFERED_HORIZON if running and not request.levels else MAX_HORIZON
+    if request.horizon is not None and not 1 <= request.horizon <= longest:
+        raise BadArgument(f"horizon must lie between 1 and {longest} periods")
     if request.at_horizon not in (None, "end", "renew"):
         raise BadArgument("at_horizon must be end or renew")
-    running = not declaration.range.is_fixed and not isinstance(declaration.range.lower, Ago)
     if request.at_horizon is not None and not running:
         raise BadArgument("at_horizon is for running totals: windows need no horizon", hint="Leave at_horizon out.")
     if declaration.range.is_fixed:

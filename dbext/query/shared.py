@@ -127,4 +127,4 @@ def _candidate(plan: Plan, window: int, reason: str, *, chosen: bool) -> Candida
     """The candidate with the error of its longest window."""
     error = math.sqrt(_variance(plan, window))
     width = half_width([(plan.noise, weight) for weight in _weights(plan.mechanism, window)])
-    return Candidate(plan, error, error, width, chosen, reason)
+    return Candidate(plan, error, error, width, chosen=chosen, reason=reason)

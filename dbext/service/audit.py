@@ -13,6 +13,7 @@ from dbext.database.session import Session
 from dbext.errors import BadArgument, NotPermitted, NotSupported
 from dbext.service import audit_claims, audit_ledger, audit_local, audit_transcript
 from dbext.service.audit_finding import FAILED, Finding
+from dbext.service.audited import audited as audited_release
 from dbext.service.local_publish import is_local
 from dbext.service.numbers import delta_from, plain
 
@@ -34,7 +35,7 @@ def _findings(session: Session) -> Iterator[Finding]:
     tables = {one.table_id: one for one in facts.all_tables(session)}
     everything = facts.all_releases(session)
     declared = [one for one in everything if not is_local(one[0])]
-    audited = [audit_transcript.audited(release, tables[release.table_id]) for release, _ in declared]
+    audited = [audited_release(release, tables[release.table_id]) for release, _ in declared]
     for one in audited:
         yield from audit_transcript.findings(session, one)
     for one in audited:

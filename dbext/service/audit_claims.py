@@ -11,7 +11,7 @@ from dbext.database.session import Session
 from dbext.errors import NotSupported, UnboundedLoss
 from dbext.service.audit_finding import CLAIM, FAILED, PASSED, WARNING, Finding, judged
 from dbext.service.audit_ledger import shown_delta
-from dbext.service.audit_transcript import Audited
+from dbext.service.audited import Audited
 from dbext.service.budget import LARGE_DELTA, table_loss
 from dbext.service.figures import half_widths
 

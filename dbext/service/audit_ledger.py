@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -25,7 +26,7 @@ from dbext.query.plan import Plan
 from dbext.query.statistic import values_of
 from dbext.service import epochs
 from dbext.service.audit_finding import FAILED, LEDGER, PASSED, WARNING, Finding, judged
-from dbext.service.audit_transcript import Audited
+from dbext.service.audited import Audited
 from dbext.service.budget import holds, lost_loss, table_loss
 from dbext.service.key_delta import committed_key_delta
 from dbext.service.numbers import plain, rounded_up
@@ -213,6 +214,8 @@ def _encoded(plan: Plan, last: int, ticks: Sequence[int]) -> np.ndarray:
     """Return with which weight each encoder row holds what happens at a tick."""
     import numpy as np
 
+    if plan.buffered is not None:
+        return _of_buffers(plan, last, ticks)
     leaves = {leaf.number: leaf for period in range(1, last + 1) for leaf in plan.mechanism.leaves(period)}
     place = {number: n for n, number in enumerate(leaves)}
     rows = [row for period in range(1, last + 1) for row in plan.mechanism.rows(period)]
@@ -221,6 +224,22 @@ def _encoded(plan: Plan, last: int, ticks: Sequence[int]) -> np.ndarray:
         for leaf, weight in row.weights:
             weights[place[leaf], n] = weight
     return _held(list(leaves.values()), ticks) @ weights
+
+
+def _of_buffers(plan: Plan, last: int, ticks: Sequence[int]) -> np.ndarray:
+    """Return the columns of the encoder of buffered totals at the leaves that hold the ticks: each begins anew in its epoch."""
+    import numpy as np
+
+    mechanism, ends = plan.buffered, [leaf.end for leaf in _ranges(plan, last)]
+    series = np.array([coefficient / (1 << mechanism.bits) for coefficient in mechanism.coefficients]) * (1 << mechanism.scale)
+    length, columns = mechanism.positions, np.zeros((len(ticks), len(ends)))
+    for row, tick in enumerate(ticks):
+        place = bisect_left(ends, tick)
+        if place < len(ends):
+            later = length if place < length else length + -(-(place + 1 - length) // mechanism.horizon) * mechanism.horizon
+            stop = min(later, len(ends))
+            columns[row, place:stop] = series[: stop - place]
+    return columns
 
 
 def _of_questions(questions: Sequence[dict], ticks: Sequence[int]) -> list[Noised]:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbext.database import audit, releases
-from dbext.database.catalog import TrackedTable
+from dbext.database import audit, noise_states, releases
 from dbext.database.effects import wrong_sums_sql
 from dbext.database.release_table import transcript_sql
-from dbext.database.releases import Release
 from dbext.database.session import DatabaseError, Session
 from dbext.errors import NotSupported
 from dbext.privacy import noise_tests
 from dbext.privacy.noise import Noise
-from dbext.query.plan import Plan
+from dbext.query.statistic import scale_of
 from dbext.service.audit_finding import FAILED, PASSED, TRANSCRIPT, WARNING, Finding, judged
+from dbext.service.audit_streamed import expected_numbers, replayed
+from dbext.service.audited import Audited, AuditedStream
 from dbext.service.declare import sum_from
-from dbext.service.due import Due, batches, due_of
+from dbext.service.due import batches
 from dbext.service.figures import figure_arrays
 from dbext.service.grouping import columns_from_json, groups_from_json
-from dbext.service.noising import Answers, Noising, exact_nodes
+from dbext.service.noising import Answers, exact_nodes
 from dbext.service.publish import answered
 
 if TYPE_CHECKING:
@@ -32,59 +31,6 @@ if TYPE_CHECKING:
 LEVEL = 1e-9
 _CLOSE = 1e-9
 _MISSING_TABLE = "42P01"
-
-
-@dataclass(frozen=True)
-class Audited:
-    """A release under audit: all that was drawn of it, and all that was published."""
-
-    release: Release
-    table: TrackedTable
-    due: Due
-
-    @property
-    def drawn(self) -> range:
-        """Periods whose nodes were drawn."""
-        return range(1, self.release.next_period)
-
-    @property
-    def answered(self) -> range:
-        """Periods that are in the release table."""
-        return range(1, self.release.next_answer)
-
-    @property
-    def streams(self) -> tuple[AuditedStream, ...]:
-        """The streams of noise behind the release."""
-        return tuple(AuditedStream(self, number) for number in range(len(self.due.noisings)))
-
-
-@dataclass(frozen=True)
-class AuditedStream:
-    """One stream of a release under audit."""
-
-    one: Audited
-    number: int
-
-    @property
-    def noising(self) -> Noising:
-        """What was noised."""
-        return self.one.due.noisings[self.number]
-
-    @property
-    def plan(self) -> Plan:
-        """With what."""
-        return self.noising.plan
-
-    @property
-    def name(self) -> str:
-        """The release, and the number of the stream if there are several."""
-        name = self.one.release.name
-        return name if len(self.one.due.noisings) == 1 else f"{name}, stream {self.number + 1}"
-
-
-def audited(release: Release, table: TrackedTable) -> Audited:
-    """Return a release with everything its statements are composed of."""
-    return Audited(release, table, due_of(release, table))
 
 
 def findings(session: Session, one: Audited) -> Iterator[Finding]:
@@ -99,6 +45,9 @@ def _of_stream(session: Session, stream: AuditedStream) -> Iterator[Finding]:
     one = stream.one
     yield _exact_sums(session, stream)
     stored = audit.stored_nodes(session, stream.noising.source)
+    if stream.plan.buffered is not None:
+        yield from _of_buffered(session, stream, stored)
+        return
     numbers, exact = exact_nodes(session, stream.noising, one.drawn) if one.drawn else ([], [])
     yield _drawn_once(session, stream, numbers, stored)
     noises: dict[Noise, list[list[int]]] = {}
@@ -113,8 +62,19 @@ def _of_stream(session: Session, stream: AuditedStream) -> Iterator[Finding]:
         yield from _noise(name, law, np.array(drawn, dtype=float))
 
 
+def _of_buffered(session: Session, stream: AuditedStream, stored: dict[int, list[int]]) -> Iterator[Finding]:
+    """Yield what is left of the noise of buffered totals shows, and what was published."""
+    import numpy as np
+
+    yield _drawn_once(session, stream, expected_numbers(stream), stored)
+    found, draws = replayed(session, stream, stored)
+    yield found
+    if draws:
+        yield from _noise(stream.name, stream.plan.noise, np.array(draws, dtype=float))
+
+
 def _published(session: Session, one: Audited) -> Finding:
-    """Recompute every published row from committed nodes."""
+    """Recompute every published row from committed nodes; of buffered totals, whose draws are read back from them, the last one."""
     name = one.release.name
     if one.release.state == "dropped":
         return Finding(TRANSCRIPT, "published values", name, PASSED, "the release was dropped, and its table with it")
@@ -129,7 +89,8 @@ def _published(session: Session, one: Audited) -> Finding:
         return Finding(TRANSCRIPT, "published values", name, FAILED, "the release table is gone, though the release was not dropped")
     shown = releases.shown_cells(session, one.release.release_id)
     wrong = [f"period {period} is in the table but was never published" for period in sorted(set(found[0]) - set(one.answered))]
-    for batch in batches(one.answered, one.due.values):
+    buffered = any(stream.plan.buffered for stream in one.streams)
+    for batch in batches(_recomputed(session, one) if buffered else one.answered, one.due.values):
         made = answered(session, one.due, batch)
         ready = min(len(values) for values in made)
         wrong += [f"the nodes of period {period} are gone" for period in batch[ready:]]
@@ -137,8 +98,31 @@ def _published(session: Session, one: Audited) -> Finding:
             cells = [cell for cell, since in shown.items() if since <= period]
             noisy = [[[values[place][cell - 1] for cell in cells]] for values in made]
             wrong += [f"period {period}: {what}" for what in _wrong_in(one, period, noisy, [rows.get(period) for rows in found])]
-    values = len(one.answered) * one.due.cells * len(one.due.table.figures)
+    if buffered:
+        wrong += [f"period {period}: {what}" for period in one.answered[:-1] for what in _wrong_in_shape(one, period, found)]
+    values = (1 if buffered else len(one.answered)) * one.due.cells * len(one.due.table.figures)
     return judged(TRANSCRIPT, "published values", name, wrong, f"{values:,} values are what their stored nodes make", float(len(wrong)))
+
+
+def _recomputed(session: Session, one: Audited) -> range:
+    """Return the periods of buffered totals that can be recomputed: the last one; none if the state of the noise is gone."""
+    states = (noise_states.read(session, stream.noising.source, stream.noising.cells) for stream in one.streams if stream.plan.buffered)
+    known = all(state is not None and state.answered == len(one.answered) for state in states)
+    return one.answered[-1:] if known else range(0)
+
+
+def _wrong_in_shape(one: Audited, period: int, found: list[dict[int, dict[str, Any]]]) -> Iterator[str]:
+    """Yield what is wrong with the rows of a period whose nodes are not kept: its keys, its window, and errors that are alike in all."""
+    rows = [rows.get(period) for rows in found]
+    linear = all(formula.is_linear for formula in one.due.publication.formulas)
+    if rows[0] is None:
+        yield from [] if one.due.checks is not None else ["no row"]
+    elif linear and one.due.checks is None:
+        units = [float(scale_of(one.due.publication.statistic(formula.sources[0]))) for formula in one.due.publication.formulas]
+        shown = {formula.sources[0]: (row, unit) for formula, row, unit in zip(one.due.publication.formulas, rows, units, strict=True)}
+        places = range(len(one.due.publication.readings))
+        noisy = [[[float(text) / shown[place][1] for text in shown[place][0]["values"].split(",")]] for place in places]
+        yield from _wrong_in(one, period, noisy, rows)
 
 
 def _wrong_in(one: Audited, period: int, noisy: list[Answers], rows: list[dict[str, Any] | None]) -> Iterator[str]:

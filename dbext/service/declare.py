@@ -21,7 +21,7 @@ from dbext.query.publication import Publication
 from dbext.query.together import Planned
 from dbext.service.budget import terms
 from dbext.service.draft import Draft, draft
-from dbext.service.explain import explained_rows, key_notes
+from dbext.service.explain import explained_rows, key_notes, with_cells
 from dbext.service.figures import figure_columns
 from dbext.service.grouping import columns_to_json, frozen_keys, group_columns, groups_to_json
 from dbext.service.local_declare import Model, create_local
@@ -84,9 +84,8 @@ def _checks(
 def _planned(session: Session, drafted: Draft, budget: Budget) -> tuple[Planned, tuple[EntryType, ...]]:
     """Return the publication and the types, under their loosest constraints, that it was priced for; too wide a noise is refused."""
     types = catalog.accounted_types(session, catalog.tracked_table(session, drafted.table.table_id))
-    made = plan_publication(
-        drafted.declaration, drafted.request_for(session, budget), drafted.table.tick, types, budget.delta, drafted.bounds
-    )
+    request = with_cells(session, drafted, budget)
+    made = plan_publication(drafted.declaration, request, drafted.table.tick, types, budget.delta, drafted.bounds)
     for stream in made.publication.streams:
         if stream.plan.whole_numbers:
             require_noise_fits(stream.plan.noise)

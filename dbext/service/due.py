@@ -15,7 +15,7 @@ from dbext.query.plan import Plan
 from dbext.query.publication import Publication, publication_from_json
 from dbext.service.figures import figure_columns
 from dbext.service.grouping import columns_from_json, groups_from_json
-from dbext.service.noising import Noising
+from dbext.service.noised import Noising
 
 #: Values drawn, stored or written at once while catching up: bounds memory, whatever was missed.
 VALUES_AT_ONCE = 200_000

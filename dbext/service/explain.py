@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,10 +16,11 @@ from dbext.privacy.key_checks import KeyChecks
 from dbext.privacy.noise import DiscreteLaplace
 from dbext.query.choose import plan_publication
 from dbext.query.plan import Plan
-from dbext.query.planner import Candidate
+from dbext.query.plan_text import lattice_text
+from dbext.query.planner import Candidate, Request
 from dbext.query.together import Option, Planned
-from dbext.service.draft import draft
-from dbext.service.grouping import group_columns
+from dbext.service.draft import Draft, draft
+from dbext.service.grouping import frozen_keys, group_columns
 from dbext.service.local_declare import Model, plan_local
 from dbext.service.selected_keys import checks_for, threshold
 
@@ -33,14 +35,19 @@ def plan_release(session: Session, *, declaration: str | None, **wishes: Any) ->
         return plan_local(session, drafted, model)
     budget = ledger.read_budget(session, ledger.budget_id_of(session, drafted.table.table_id, drafted.table.shown_name))
     types = catalog.accounted_types(session, drafted.table)
-    made = plan_publication(
-        drafted.declaration, drafted.request_for(session, budget), drafted.table.tick, types, budget.delta, drafted.bounds
-    )
+    request = with_cells(session, drafted, budget)
+    made = plan_publication(drafted.declaration, request, drafted.table.tick, types, budget.delta, drafted.bounds)
     checks = None
     if drafted.key_delta is not None:
         groups = group_columns(session, drafted.table, drafted.group_columns, made.publication.labels)
         checks = checks_for(made.publication, groups, types, drafted.key_delta, budget.epsilon)
     return explained_rows(made, types, budget, checks)
+
+
+def with_cells(session: Session, drafted: Draft, budget: Budget) -> Request:
+    """Return what is asked for, with the number of its groups; of keys that are taken from the data nobody knows how many there will be."""
+    groups = group_columns(session, drafted.table, drafted.group_columns, ())
+    return replace(drafted.request_for(session, budget), cells=max(1, len(frozen_keys(session, drafted.groups, groups))))
 
 
 def explain_release(session: Session, *, name: str | None) -> list[dict[str, Any]]:
@@ -92,6 +99,7 @@ def candidate_rows(made: Planned, types: Sequence[EntryType], delta: Fraction) -
             "stream": option.stream,
             "share": option.share,
             "adds_in": "epsilon" if one.plan.pure else "rho",
+            "stored_numbers": one.stored,
         }
         for option in made.options
         for one in [option.candidate]
@@ -109,5 +117,4 @@ def _noise(one: Candidate) -> str:
         widest = max(one.plan.pattern_factors)
         upto = f" to {float(one.noise.scale * widest):.6g} by level" if widest > 1 else ""
         return f"discrete Laplace, scale {float(one.noise.scale):.6g}{upto}"
-    where = "" if one.plan.whole_numbers else " on encoder rows"
-    return f"discrete Gaussian, sigma {float(one.noise.sigma_squared) ** 0.5:.6g}{where}"
+    return f"discrete Gaussian, sigma {float(one.noise.sigma_squared) ** 0.5:.6g}{lattice_text(one.plan)}"

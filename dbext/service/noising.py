@@ -6,11 +6,10 @@ What is drawn is stored once and never drawn again; what is answered is post-pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from dbext.database import nodes
-from dbext.database.nodes import Cells, Source
+from dbext.database.nodes import Cells
 from dbext.database.session import Session
 from dbext.mechanisms.encoded import Row
 from dbext.mechanisms.encoding import encode_rows, leaf_counts, noisy_table, weighted_sums
@@ -18,7 +17,8 @@ from dbext.mechanisms.protocol import Node
 from dbext.mechanisms.ranges import Weights
 from dbext.mechanisms.sampling import draw
 from dbext.privacy.noise import Noise
-from dbext.query.plan import Plan
+from dbext.service.noised import Noising
+from dbext.service.streaming import draw_streamed, streamed_answers
 
 Answers = list[list[int]] | list[list[float]]
 _Item = TypeVar("_Item")
@@ -27,23 +27,11 @@ _Item = TypeVar("_Item")
 VALUES_IN_MEMORY = 1_000_000
 
 
-@dataclass(frozen=True)
-class Noising:
-    """What is noised: a stream of a release, its plan and its cells. `beginning` lies before every tick sum."""
-
-    source: Source
-    plan: Plan
-    cells: int
-    beginning: int
-
-    @property
-    def noise_only(self) -> bool:
-        """Whether nodes hold noise alone, and answers add the exact total: it equals the signed sum of noisy blocks exactly."""
-        return getattr(self.plan.mechanism, "noise_only", False)
-
-
 def draw_nodes(session: Session, noising: Noising, periods: Sequence[int]) -> None:
     """Draw and store what successive periods draw; exact tick sums must be there. The only place where a release draws."""
+    if noising.plan.buffered is not None:
+        draw_streamed(session, noising, periods)
+        return
     numbers, exact = exact_nodes(session, noising, periods)
     if numbers:
         noises = _drawn(noising, numbers)
@@ -114,6 +102,8 @@ def answers(session: Session, noising: Noising, mechanism: Any, periods: Sequenc
 
     `mechanism` says how they are put together: the plan's own, turned to a window if it knows several.
     """
+    if noising.plan.buffered is not None:
+        return streamed_answers(session, noising, periods)
     return (_from_nodes if noising.plan.whole_numbers else _from_rows)(session, noising, mechanism, periods)
 
 

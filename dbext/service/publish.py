@@ -18,6 +18,7 @@ from dbext.service.epochs import reserve_epochs, spent
 from dbext.service.figures import figure_arrays
 from dbext.service.noising import Answers, answers, draw_nodes
 from dbext.service.selected_keys import add_cells, show_keys
+from dbext.service.streaming import move_on
 
 
 def draw_release(session: Session, *, release_id: int) -> int:
@@ -118,6 +119,9 @@ def _write_batch(session: Session, due: Due, periods: Sequence[int]) -> int:
         if due.checks is not None:
             show_keys(session, due, periods[:ready], made[0][:ready])
         _add_rows(session, due, periods[:ready], [one[:ready] for one in made])
+        for noising in due.noisings:
+            if noising.plan.buffered is not None:
+                move_on(session, noising, periods[ready - 1])
     return ready
 
 

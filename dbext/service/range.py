@@ -22,6 +22,7 @@ from dbext.service import local_publish
 from dbext.service.asked_figures import Asked, asked_figures, require_one
 from dbext.service.figures import RangeSum, figure_of_range
 from dbext.service.noising import combined
+from dbext.service.streaming import require_kept
 
 #: A figure's name, how many nodes were put together for it, and its estimates, cell by cell.
 Answered = tuple[str, int, list[Estimate]]
@@ -87,6 +88,7 @@ def _of_nodes(session: Session, asked: Asked, start: int | None, end: int) -> li
     sums = {}
     for place in sorted({place for formula in formulas for place in formula.sources}):
         noising = asked.due.noisings[asked.publication.readings[place].stream]
+        require_kept(noising.plan, asked.release.name, "a range of time")
         weights = _weights(session, asked, noising.plan, start, end)
         sums[place] = RangeSum(tuple(noising.plan.draws(weights)), combined(session, noising, weights, start, end))
     return [

@@ -18,7 +18,9 @@ from dbext.query.plan import Plan
 from dbext.service import local_publish
 from dbext.service.asked_figures import Asked, asked_figures
 from dbext.service.figures import figures_of_windows
-from dbext.service.noising import Noising, answers
+from dbext.service.noised import Noising
+from dbext.service.noising import answers
+from dbext.service.streaming import require_kept
 
 Window = tuple[int | None, int]
 
@@ -53,6 +55,7 @@ def restated_history(session: Session, *, release: str | None) -> list[dict[str,
 def _statistic(session: Session, asked: Asked, place: int, periods: Sequence[int]) -> tuple[list[list[float]], list[float]]:
     """Return the sums of all cells, and their standard errors, of the windows of one statistic."""
     noising, mechanism = asked.due.noisings[asked.publication.readings[place].stream], asked.publication.mechanism(place)
+    require_kept(noising.plan, asked.release.name, "a restated history")
     return (_as_published if _settled(noising.plan, noising) else _restated)(session, noising, mechanism, periods)
 
 

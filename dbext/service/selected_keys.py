@@ -14,7 +14,6 @@ from dbext.database.effects import GroupColumn, new_keys_sql
 from dbext.database.releases import Release
 from dbext.database.session import Session
 from dbext.errors import BadArgument, NotSupported, UnboundedLoss
-from dbext.mechanisms.error import half_width
 from dbext.mechanisms.protocol import Node
 from dbext.mechanisms.sampling import draw
 from dbext.privacy.constraint import EntryType
@@ -22,7 +21,9 @@ from dbext.privacy.key_checks import KeyChecks, key_checks
 from dbext.query.plan import Plan
 from dbext.query.publication import Publication
 from dbext.service.due import Due, batches
-from dbext.service.noising import Answers, Noising
+from dbext.service.noised import Noising
+from dbext.service.noising import Answers
+from dbext.service.streaming import exact_totals, join
 
 #: Types whose equal values are written alike: of others, how a key is written could tell of one entry.
 PLAIN = {"bool", "integer", "enum", "date", "timestamp", "timestamptz", "uuid", "text"}
@@ -64,7 +65,7 @@ def _require_plain(groups: Sequence[GroupColumn]) -> None:
 
 def threshold(plan: Plan, checks: KeyChecks, period: int) -> float:
     """Return what a noisy count must be above for its key to be shown from a period on."""
-    return checks.change + half_width(plan.draws(plan.mechanism.answer(period)), float(checks.tail))
+    return checks.change + plan.half_width_at(period, float(checks.tail))
 
 
 def add_cells(session: Session, due: Due, through: int) -> int:
@@ -77,6 +78,9 @@ def add_cells(session: Session, due: Due, through: int) -> int:
     added = session.execute(sql, release.release_id, release.summed_through, through)
     if added:
         nodes.widen_sums(session, noising.source, added)
+        if noising.plan.buffered is not None:
+            join(session, noising, added)
+            return added
         for numbers in batches(nodes.stored_numbers(session, noising.source), added):
             fresh = [value for number in numbers for value in draw(noising.plan.node_noise(number), added)]
             nodes.widen(session, noising.source, numbers, fresh, added)
@@ -99,6 +103,8 @@ def show_keys(session: Session, due: Due, periods: Sequence[int], noisy: Answers
 
 def exact_answers(session: Session, noising: Noising, periods: Sequence[int]) -> list[list[int]]:
     """Return the exact answers of periods, one number per cell. They decide which cells are looked at, and go nowhere."""
+    if noising.plan.buffered is not None:
+        return exact_totals(session, noising, periods)
     windows = [Node(period, *noising.plan.window(period)) for period in periods]
     return nodes.exact_sums(session, noising.source, windows, noising.cells, noising.beginning)
 

@@ -248,6 +248,18 @@ CREATE TABLE dbext_private.node (
 );
 COMMENT ON TABLE dbext_private.node IS 'Noisy nodes or encoder rows, one whole number per cell. The primary key makes a second draw impossible; nothing is answered from a node whose transaction is not committed.';
 
+CREATE TABLE dbext_private.noise_state (
+    release_id integer NOT NULL REFERENCES dbext_private.release,
+    stream_no  integer NOT NULL,
+    drawn      bigint NOT NULL,
+    buffers    numeric[] NOT NULL,
+    answered   bigint NOT NULL,
+    totals     numeric[] NOT NULL,
+    PRIMARY KEY (release_id, stream_no)
+);
+COMMENT ON TABLE dbext_private.noise_state IS
+    'Of buffered totals: the buffers after the last period drawn, buffer by buffer, and the exact totals of the last period answered.';
+
 CREATE TABLE dbext_private.release_member (
     release_id integer NOT NULL REFERENCES dbext_private.release,
     place      integer NOT NULL,
@@ -355,7 +367,7 @@ DECLARE
     relation text;
 BEGIN
     FOREACH relation IN ARRAY ARRAY['cluster_identity', 'budget', 'tracked_table', 'tracked_partition', 'tracked_column', 'column_bounds', 'entry_type', 'seal_head', 'seal',
-        'schema_event', 'public_column', 'release', 'release_key', 'release_member', 'tick_sum', 'node', 'report', 'ledger', 'question', 'table_grant', 'allowance'] LOOP
+        'schema_event', 'public_column', 'release', 'release_key', 'release_member', 'tick_sum', 'node', 'noise_state', 'report', 'ledger', 'question', 'table_grant', 'allowance'] LOOP
         PERFORM pg_catalog.pg_extension_config_dump(('dbext_private.' || relation)::pg_catalog.regclass, '');
     END LOOP;
     FOREACH relation IN ARRAY ARRAY['budget_budget_id_seq', 'tracked_table_table_id_seq', 'schema_event_event_no_seq',

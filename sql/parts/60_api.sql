@@ -4,7 +4,7 @@
 CREATE TYPE dbext.candidate AS (
     mechanism text, noise text, mean_std_error double precision, worst_std_error double precision,
     epsilon_by_type jsonb, chosen boolean, reason text, kind text, horizon bigint, notes text, age_dependent jsonb,
-    stream text, share double precision, adds_in text);
+    stream text, share double precision, adds_in text, stored_numbers bigint);
 COMMENT ON TYPE dbext.candidate IS 'One way to make a release: predicted standard errors, and the lifetime loss of an entry of each type.';
 COMMENT ON COLUMN dbext.candidate.mechanism IS 'How nodes are drawn and answers put together';
 COMMENT ON COLUMN dbext.candidate.noise IS 'Law and parameter of the noise';
@@ -21,6 +21,7 @@ COMMENT ON COLUMN dbext.candidate.age_dependent IS
 COMMENT ON COLUMN dbext.candidate.stream IS 'The statistic that is noised: a count, a sum, a sum of squares';
 COMMENT ON COLUMN dbext.candidate.adds_in IS 'In what its price adds up with those of others: epsilon, or rho';
 COMMENT ON COLUMN dbext.candidate.share IS 'Part of the release''s budget that this statistic gets';
+COMMENT ON COLUMN dbext.candidate.stored_numbers IS 'Noisy numbers kept when the horizon, or one epoch, is over, for all groups; NULL: without end';
 
 CREATE TYPE dbext.window_answer AS (
     value double precision, std_error double precision, lower_95 double precision, upper_95 double precision,

@@ -1,5 +1,5 @@
 # Declarations and the plans they become. Settings: every, measure, epsilon (1/2), max_error, delta (0), horizon, start (a start of one's own),
-# first_tick, noise, whole (yes), tick (1 day), types (imported w28, local k3), groups, and `boundary <literal>: <index>`. Boundary 5700 is 2015-08-13.
+# cells (1), first_tick, noise, whole (yes), tick (1 day), types (imported w28, local k3), groups, and `boundary <literal>: <index>`. Boundary 5700 is 2015-08-13.
 
 # --- disjoint: the window is as wide as the period
 
@@ -1061,3 +1061,53 @@ noise: discrete Laplace of scale 6
 error: std 22.42, 95% within 45 in period 1
 epsilon: 0.166667
 loss: local epsilon 0.166667;
+
+# --- long totals, and totals of many groups: noise from a few buffers
+
+-- every: 1 hour
+-- tick: 1 hour
+-- delta: 1/1000000
+-- horizon: 87600
+-- types: imported k1
+SELECT count(*) FROM cases WHERE status = 'confirmed';
+kind: running_total
+measure: state
+periods: 1 hour each from boundary 5700, 87600 in all
+first window: (-infinity, 5701], everything
+mechanism: buffered from 5 buffers on the state before period 1
+noise: discrete Gaussian of sigma 6.173e+08 in steps of 2^-25
+error: std 20.65, 95% within 40.48 in period 1
+epsilon: 0.5
+loss: imported rho 0.00662863;
+
+-- every: 1 day
+-- delta: 1/1000000
+-- horizon: 5000
+-- types: imported k4
+-- max_error: 100
+SELECT count(*) FROM cases WHERE status = 'confirmed';
+kind: running_total
+measure: state
+periods: 1 day each from boundary 5700, 5000 in all
+first window: (-infinity, 5701], everything
+mechanism: square_root on the state before period 1
+noise: discrete Gaussian of sigma 2.819e+10 on encoder rows
+error: std 29.35, 95% within 57.53 in period 1
+epsilon: 0.58886
+loss: imported rho 0.00901422;
+
+-- every: 1 day
+-- delta: 1/1000000
+-- horizon: 365
+-- cells: 50000
+-- groups: VALUES ('DENV-1'), ('DENV-2')
+SELECT serotype, count(*) FROM cases GROUP BY serotype;
+kind: running_total
+measure: state by group
+periods: 1 day each from boundary 5700, 365 in all
+first window: (-infinity, 5701], everything
+mechanism: buffered from 5 buffers on the state before period 1
+noise: discrete Gaussian of sigma 1.127e+08 in steps of 2^-21
+error: std 60.02, 95% within 117.6 in period 1
+epsilon: 0.5
+loss: imported rho 0.00662863, local rho 0.00160988;

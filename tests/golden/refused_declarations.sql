@@ -808,11 +808,23 @@ hint: Ask for more than 0.000001.;
 -- every: 1 day
 -- horizon: 0
 SELECT count(*) FROM cases;
-DP001: horizon must lie between 1 and 20000 periods;
+DP001: horizon must lie between 1 and 100000 periods;
 
 -- every: 1 day
 -- horizon: 1000000
 SELECT count(*) FROM cases;
+DP001: horizon must lie between 1 and 100000 periods;
+
+-- every: 1 day
+-- horizon: 30000
+SELECT count(*) FROM cases;
+DP001: with Laplace noise the horizon must lie between 1 and 20000 periods
+hint: With Gaussian noise (delta > 0), of which few numbers need to be kept, a total may have 100000.;
+
+-- every: 1 day
+-- horizon: 30000
+-- delta: 1/1000000
+SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '7 days';
 DP001: horizon must lie between 1 and 20000 periods;
 
 -- every: 1 day

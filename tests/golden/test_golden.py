@@ -46,6 +46,7 @@ def planned(case):
         horizon=int(settings["horizon"]) if "horizon" in settings else None,
         max_error=Fraction(settings["max_error"]) if "max_error" in settings else None,
         aligned=case.settings.get("start") is None,
+        cells=int(settings.get("cells", "1")),
         first_tick=int(settings["first_tick"]) if "first_tick" in settings else None,
         noise=settings.get("noise"),
         whole=settings.get("whole") == "yes",

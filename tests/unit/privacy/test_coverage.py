@@ -13,6 +13,7 @@ from dbext.privacy.cells import PricedFilter, cells_of
 from dbext.privacy.coverage import deepest_window, heaviest_points, touched_by_all
 from dbext.privacy.coverage_joint import heaviest_points_within
 from dbext.privacy.coverage_plain import point_layers as plain_layers
+from dbext.privacy.coverage_tiled import tiled_points
 from dbext.privacy.coverage_wide import point_layers as wide_layers
 
 PLAIN, WIDE = 10**12, -1
@@ -89,6 +90,36 @@ def brute_both(filters, points, within):
 @given(filter_lists(), st.integers(1, 3), st.sampled_from([(0, 0), (3, 3), (2, 5)]))
 def test_points(filters, points, beyond):
     assert heaviest_points(filters, points, beyond) == brute_points(filters, points, beyond)
+
+
+@st.composite
+def tilings(draw):
+    """Periods side by side of one price, behind everything before them or not; sometimes spoilt by a gap or another price."""
+    opening, later = sorted([draw(st.integers(1, 9)), draw(st.integers(1, 9))])
+    step, start = draw(st.integers(1, 3)), draw(st.integers(-2, 2))
+    found = [PricedFilter(start + n * step, start + (n + 1) * step, opening, later) for n in range(draw(st.integers(1, 5)))]
+    if draw(st.booleans()):
+        found.insert(0, PricedFilter(None, start, draw(st.integers(1, 12)), draw(st.integers(1, 12))))
+    if draw(st.integers(0, 3)) == 0:
+        place = draw(st.integers(0, len(found) - 1))
+        spoilt = draw(st.sampled_from([{"later": later + 3}, {"end": found[place].end + 1}, {"start": None}, {"end": None}]))
+        found[place] = found[place]._replace(**spoilt)
+    return found
+
+
+@given(tilings(), st.integers(1, 4))
+def test_periods_side_by_side(filters, points):
+    assert tiled_points(filters, points) in (None, brute_points(filters, points))
+    assert heaviest_points(filters, points) == brute_points(filters, points)
+
+
+def test_periods_side_by_side_need_no_search():
+    many = [PricedFilter(None, 0, 5, 7), *(PricedFilter(n, n + 1, 3, 4) for n in range(50))]
+    assert tiled_points(many, 4) == 5 + 4 + 4 + 3
+    assert tiled_points(many[1:], 4) == 3 + 4 + 4 + 3
+    assert tiled_points([*many, PricedFilter(50, None, 3, 4)], 4) is None
+    assert tiled_points([*many, PricedFilter(60, 61, 3, 4)], 4) is None
+    assert tiled_points([PricedFilter(None, None, 3, 4), PricedFilter(None, 1, 3, 4)], 4) is None
 
 
 @given(filter_lists(), st.integers(1, 6))
