@@ -122,7 +122,8 @@ def _source(table_id: int, image: str, predicate: Predicate | None, groups: Sequ
     used = {one.position: one for one in (*columns_used(predicate), term.column.column, *(group.column for group in groups))}
     keys = "".join(f", c.key_{position}" for position, one in sorted(used.items()) if one.per_unit is None)
     rows = rows_of([position for position, one in used.items() if one.per_unit is not None], image, "c")
-    return f"(SELECT c.tick{keys}, r.* FROM {change} AS c CROSS JOIN LATERAL {rows} WHERE c.{image}_present) AS c"
+    # place: the change that a row is of. A unit has one for each tick that changed it, so that this tells units apart and sums telescope.
+    return f"(SELECT c.tick, c.ctid AS place{keys}, r.* FROM {change} AS c CROSS JOIN LATERAL {rows} WHERE c.{image}_present) AS c"
 
 
 def _counted(measure: Measure, predicate: Predicate | None, term: Term | None = None) -> list[tuple[str, str, str]]:
@@ -146,7 +147,7 @@ def added(term: Term | None, image: str) -> str:
     clamp is in whole numbers, so that no rounding of PostgreSQL's can leave the range that is charged for. Nothing here can fail.
     """
     if term is None or term.is_count:
-        return "count(*)"
+        return "count(DISTINCT c.place)" if term is not None and term.distinct else "count(*)"
     low, high = term.bounds.units
     column = term.column.column
     name = f"c.{'key' if column.is_unit else image}_{column.position}"

@@ -106,6 +106,11 @@ class Declaration:
         return len(self.figures) == 1 and (first.function, first.column, first.predicate, first.range) == ("count", None, None, None)
 
     @property
+    def groups_of_rows(self) -> tuple[ColumnRef, ...]:
+        """The columns grouped by, or cut into bins, in which rows of one unit may differ."""
+        return tuple(one for one in (*self.group_by, *(one.column for one in self.bins)) if one.column.per_unit is not None)
+
+    @property
     def grouped(self) -> bool:
         return bool(self.group_by or self.bins)
 

@@ -30,7 +30,8 @@ class Term:
     """What an entry adds: (value - centre)^power in units of the grid, with its value clamped to the bounds and rounded to the grid.
 
     Where an entry is a unit of several rows, each of them adds that much, and `rows` is how many there are at most. Then power 0 is their
-    number: a column that tells rows apart stands for it, and no bounds are needed.
+    number: a column that tells rows apart stands for it, and no bounds are needed. With `distinct` a unit adds 1 in each group in which
+    it has a row: no more than its rows do.
     """
 
     column: ColumnRef
@@ -38,6 +39,7 @@ class Term:
     centre: int = 0
     power: int = 1
     rows: int | None = None
+    distinct: bool = False
 
     @property
     def is_count(self) -> bool:
@@ -67,7 +69,7 @@ class Term:
         """The form that `term_from_json` reads."""
         bounds = None if self.bounds is None else self.bounds.to_json()
         said = {"column": to_json(self.column), "bounds": bounds, "centre": self.centre, "power": self.power}
-        return said if self.rows is None else {**said, "rows": self.rows}
+        return said if self.rows is None else {**said, "rows": self.rows, "distinct": self.distinct}
 
 
 def term_from_json(data: dict[str, Any] | None, columns: Sequence[Column]) -> Term | None:
@@ -84,7 +86,7 @@ def values_of(data: dict[str, Any] | None) -> Values:
 
 def _without_column(data: dict[str, Any]) -> Term:
     bounds = None if data["bounds"] is None else bounds_from_json(data["bounds"])
-    return Term(None, bounds, data["centre"], data["power"], data.get("rows"))
+    return Term(None, bounds, data["centre"], data["power"], data.get("rows"), data.get("distinct", False))
 
 
 @dataclass(frozen=True)
@@ -176,10 +178,15 @@ def _needed(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bound
 
 
 def _count_of(declaration: Declaration, figure: Figure) -> Statistic:
-    """The number of entries; of the rows of units that have several, unless DISTINCT says to count units."""
-    if declaration.row is None or figure.distinct:
+    """The number of entries; of the rows of units that have several, unless DISTINCT says to count units.
+
+    A unit counts in every group in which it has a row.
+    """
+    distinct = bool(figure.distinct)
+    if declaration.row is None or (distinct and not declaration.groups_of_rows):
         return _statistic(declaration, figure, None)
-    return _statistic(declaration, figure, Term(declaration.row, None, power=0, rows=declaration.row.column.per_unit))
+    most = declaration.row.column.per_unit
+    return _statistic(declaration, figure, Term(declaration.row, None, power=0, rows=most, distinct=distinct))
 
 
 def _sum_of(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bounds]) -> Statistic:

@@ -154,25 +154,19 @@ def _require_unit_figures(declaration: Declaration, measure: Measure) -> None:
     What a unit adds to a sum over rows, grouped or not, is a sum of at most n rows' values, each in a cell of its own choice: a mean of
     what n times one row's value in one of the cells (or nothing) would add. Norms of changes are convex, so that whatever bounds an
     entry that adds n times a row's value, and moves between cells, bounds the unit. That holds for `state` and `net`, which telescope.
-    Events are counted of units alone: one that comes to have a row that satisfies the predicate enters. Units in groups of their rows
-    would be in several cells at once, and are left out.
+    Units in groups of their rows add 1 in each group that a row is in, no more than the rows do, and are priced like these.
+    Events are counted of units alone, and not in such groups: one that comes to have a row that satisfies the predicate enters.
     """
-    if declaration.row is None:
+    if declaration.row is None or not measure.counts_events:
         return
+    several = next(iter(declaration.groups_of_rows), None)
     for figure in declaration.figures:
-        if measure.counts_events and not figure.distinct:
+        if several is not None or not figure.distinct:
+            about = "" if several is None else f", with rows in several groups of {several.name}"
             raise refused(
-                f"measure {measure.value} is of entries, and an entry is a unit of several rows here",
+                f"measure {measure.value} is of entries, and an entry is a unit of several rows here{about}",
                 figure.offset,
-                "Count units, with count(DISTINCT unit), or use measure net or state.",
-            )
-        groups = [*declaration.group_by, *(one.column for one in declaration.bins)]
-        several = next((one for one in groups if one.column.per_unit is not None), None)
-        if figure.distinct and several is not None:
-            raise refused(
-                f"a unit may have rows in several groups of {several.name}, so that it would count in each of them",
-                figure.offset,
-                "Count rows with count(*), or units without these groups: count(DISTINCT unit) FILTER (WHERE condition).",
+                "Count units, with count(DISTINCT unit), without groups in which their rows differ, or use measure net or state.",
             )
 
 

@@ -258,6 +258,13 @@ def test_statistics_are_functions_of_the_settled_images(visits):
         groups="VALUES ('B')",
         horizon=None,
     )
+    declare(
+        visits,
+        "people_by_ward",
+        "SELECT ward, count(DISTINCT patient) FROM visits WHERE cost > 3 GROUP BY ward",
+        groups="VALUES ('A'), ('C'), ('Z')",
+    )
+    declare(visits, "people_by_cost", "SELECT width_bucket(cost, 0, 100, 1) AS bin, count(DISTINCT patient) FROM visits GROUP BY bin")
     declare(visits, "by_cost", "SELECT width_bucket(cost, 0, 100, 2) AS bin, count(*) FROM visits GROUP BY bin")
     declare(
         visits,
@@ -278,6 +285,10 @@ def test_statistics_are_functions_of_the_settled_images(visits):
     wards = lambda value, cells: lambda image: [sum(value(row) for row in image if row[1] == cell) for cell in cells]  # noqa: E731
     assert summed(visits, "by_ward") == _daily(visits.model, wards(lambda _: 1, "AB"))
     assert summed(visits, "costs_by_ward") == _daily(visits.model, wards(lambda row: 0 if row[2] is None else _tens(row[2]), "B"), start=1)
+    people = lambda image: [int(any(w == ward and c is not None and c > 3 for _, w, c in image)) for ward in "ACZ"]  # noqa: E731
+    assert summed(visits, "people_by_ward") == _daily(visits.model, people)
+    halves = lambda image: [int(any(c is not None and (c >= 0) + (c >= 100) == n for *_, c in image)) for n in range(3)]  # noqa: E731
+    assert summed(visits, "people_by_cost") == _daily(visits.model, halves)
     bins = lambda image: [sum(cost is not None and (cost >= 0) + (cost >= 50) + (cost >= 100) == n for *_, cost in image) for n in range(4)]  # noqa: E731
     assert summed(visits, "by_cost") == _daily(visits.model, bins)
     came = Counter(

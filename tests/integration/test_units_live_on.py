@@ -86,8 +86,8 @@ def test_a_null_unit_is_refused(visits, tracked):
 REFUSED = {
     "entered rows": ("SELECT count(*) FROM visits WHERE dp_time > now() - INTERVAL '1 day'", "measure => 'entered'", "count(DISTINCT"),
     "left sums": ("SELECT sum(cost) FROM visits WHERE dp_time > now() - INTERVAL '1 day'", "measure => 'left'", "entry is a unit"),
-    "units by ward": ("SELECT ward, count(DISTINCT patient) FROM visits GROUP BY ward", "groups => $$VALUES ('A')$$, horizon => 9", "several groups"),
-    "units in bins": ("SELECT width_bucket(cost, 0, 9, 3) AS b, count(DISTINCT patient) FROM visits GROUP BY b", "horizon => 9", "several groups"),
+    "units by ward": ("SELECT ward, count(DISTINCT patient) FROM visits WHERE dp_time > now() - INTERVAL '1 day' GROUP BY ward", "measure => 'entered', groups => $$VALUES ('A')$$", "several groups"),
+    "units in bins": ("SELECT width_bucket(cost, 0, 9, 3) AS b, count(DISTINCT patient) FROM visits WHERE dp_time > now() - INTERVAL '1 day' GROUP BY b", "measure => 'left'", "several groups"),
     "sums of the unit": ("SELECT sum(patient) FROM visits", "horizon => 9", "privacy unit"),
     "distinct rows": ("SELECT count(DISTINCT id) FROM visits", "horizon => 9", "count(DISTINCT patient)"),
     "keys of the data": ("SELECT ward, count(*) FROM visits GROUP BY ward", "horizon => 9, key_delta => 1e-9", "units of several rows"),
@@ -108,6 +108,9 @@ def test_noise_is_as_wide_as_what_a_unit_may_add(visits):
     sql = "SELECT min(mean_std_error) FROM dp_plan_release('r', %s, every => '1 day', epsilon => 1, horizon => 9)"
     figures = ("count(DISTINCT patient)", "count(*)", "sum(cost)")
     people, rows, cost = (visits.session.execute(sql, (f"SELECT {figure} FROM visits",)).fetchone()[0] for figure in figures)
+    binned = sql.replace("'r', %s", "'r', 'SELECT width_bucket(cost, 0, 100, 2) AS b, ' || %s || ' FROM visits GROUP BY b'")
+    by_bin = [visits.session.execute(binned, (figure,)).fetchone()[0] for figure in figures[:2]]
+    assert by_bin[0] == by_bin[1]
     assert rows == pytest.approx(2 * people, rel=0.05)
     assert cost == pytest.approx(200 * people, rel=0.05)
 

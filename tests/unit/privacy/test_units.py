@@ -60,6 +60,18 @@ def test_no_change_of_a_unit_is_larger_than_what_is_charged(name, cells):
             assert max(abs(x) for (x,) in changes) == charged.l1 == values.swing
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_units_in_groups_of_their_rows_change_no_more_than_the_rows(most):
+    values = term("count", most).values
+    cells = [*itertools.product((0, 1), repeat=4)]
+    possible = [one for one in cells if sum(one) <= most]
+    charged = sensitivity(Measure.NET, True, 5, Constraint(3), values)
+    changes = [tuple(a - b for a, b in zip(*pair, strict=True)) for pair in itertools.product(possible, repeat=2)]
+    assert max(sum(map(abs, one)) for one in changes) <= charged.l1
+    assert max(sum(x * x for x in one) for one in changes) <= charged.l2_squared
+    assert set(possible) <= set(states((1,), 4, most))
+
+
 @pytest.mark.parametrize("name", ["count", "positive", "two_sided"])
 def test_no_life_of_a_unit_is_worse_than_that_of_an_entry_which_adds_as_much_in_one_cell(name):
     """Whatever mixes ticks linearly: the worst norm over all lives of a unit is that of lives that hold n rows' worth in one cell."""
