@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dbext.query.bins import Bins
     from dbext.query.bounds import Bounds
     from dbext.query.predicate import Predicate
+    from dbext.query.spread import Spread
     from dbext.query.statistic import Term
 
 
@@ -108,7 +109,9 @@ def _row_satisfies(predicate: Predicate | None, image: str) -> str:
     return render(predicate, image, "c")
 
 
-def _source(table_id: int, image: str, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None) -> str:
+def _source(
+    table_id: int, image: str, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None, spread: Spread | None = None
+) -> str:
     """What is summed for an image, as `c`: the changes, or the rows of their units if every row counts.
 
     A unit's rows are those of its settled image, so that no unit has more than its `rows_per_unit`, absent ones none.
@@ -119,7 +122,8 @@ def _source(table_id: int, image: str, predicate: Predicate | None, groups: Sequ
     from dbext.query.predicate import columns_used
     from dbext.query.render import rows_of
 
-    used = {one.position: one for one in (*columns_used(predicate), term.column.column, *(group.column for group in groups))}
+    grouped = [group.column for group in groups] + ([] if spread is None else [spread.column.column])
+    used = {one.position: one for one in (*columns_used(predicate), term.column.column, *grouped)}
     keys = "".join(f", c.key_{position}" for position, one in sorted(used.items()) if one.per_unit is None)
     rows = rows_of([position for position, one in used.items() if one.per_unit is not None], image, "c")
     # place: the change that a row is of. A unit has one for each tick that changed it, so that this tells units apart and sums telescope.
@@ -148,12 +152,15 @@ def added(term: Term | None, image: str) -> str:
     """
     if term is None or term.is_count:
         return "count(DISTINCT c.place)" if term is not None and term.distinct else "count(*)"
-    low, high = term.bounds.units
-    column = term.column.column
-    name = f"c.{'key' if column.is_unit else image}_{column.position}"
-    unit = f"least(greatest({_rounded(name, column.base, term.bounds)}, {low}::bigint), {high}::bigint)"
-    distance = f"({unit} - {term.centre}::bigint)"
+    distance = f"({_unit(term.column.column, term.bounds, image)} - {term.centre}::bigint)"
     return f"sum({distance} * {distance})" if term.power == 2 else f"sum({distance})"  # noqa: PLR2004 squares
+
+
+def _unit(column: Column, bounds: Bounds, image: str) -> str:
+    """A column in an image, clamped and rounded, in units of the grid."""
+    low, high = bounds.units
+    name = f"c.{'key' if column.is_unit else image}_{column.position}"
+    return f"least(greatest({_rounded(name, column.base, bounds)}, {low}::bigint), {high}::bigint)"
 
 
 def _rounded(name: str, base: str, bounds: Bounds) -> str:
@@ -171,18 +178,20 @@ def _rounded(name: str, base: str, bounds: Bounds) -> str:
 
 
 def tick_sums_sql(
-    source: tuple[int, int], measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None = None
+    source: tuple[int, int], measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None = None,
+    spread: Spread | None = None,
 ) -> str:
     """Return the statement that stores the exact effect of each tick on every cell. Parameters as of `tick_effects_sql`."""
-    effects = tick_effects_sql(source, measure, predicate, groups, term)
+    effects = tick_effects_sql(source, measure, predicate, groups, term, spread)
     return f"INSERT INTO dbext_private.tick_sum (release_id, stream_no, tick, sums) {effects}"
 
 
 def wrong_sums_sql(
-    source: tuple[int, int], measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None = None
+    source: tuple[int, int], measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None = None,
+    spread: Spread | None = None,
 ) -> str:
     """Return the query for `wrong`: how many stored rows of tick_sum are not what they should be, or are missing. Parameters likewise."""
-    effects = tick_effects_sql(source, measure, predicate, groups, term)
+    effects = tick_effects_sql(source, measure, predicate, groups, term, spread)
     stored = (
         "SELECT s.release_id, s.stream_no, s.tick, s.sums FROM dbext_private.tick_sum AS s "
         f"WHERE s.release_id = $1::integer AND s.stream_no = {source[1]}::integer AND s.tick > $2::bigint"
@@ -194,7 +203,8 @@ def wrong_sums_sql(
 
 
 def tick_effects_sql(
-    source: tuple[int, int], measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None = None
+    source: tuple[int, int], measure: Measure, predicate: Predicate | None, groups: Sequence[GroupColumn], term: Term | None = None,
+    spread: Spread | None = None,
 ) -> str:
     """Return the query for the exact effect of each tick on every cell: release, stream, tick, sums; `source` is table and stream number.
 
@@ -205,12 +215,12 @@ def tick_effects_sql(
     table_id, stream_no = source
     counted = " UNION ALL ".join(
         f"SELECT e.tick, k.cell, {sign}e.total AS total "
-        f"FROM ({_per_value(_source(table_id, image, predicate, groups, term), term, condition, image, groups)}) AS e "
-        f"JOIN keys AS k ON {_joined(groups)}"
+        f"FROM ({_per_value(_source(table_id, image, predicate, groups, term, spread), (term, spread), condition, image, groups)}) AS e "
+        f"JOIN keys AS k ON {_joined(groups, spread)}"
         for image, condition, sign in _counted(measure, predicate, term)
     )
     return (
-        f"WITH keys AS MATERIALIZED ({keys_sql(groups)}), "
+        f"WITH keys AS MATERIALIZED ({_cells(groups, spread)}), "
         f"effect AS ({counted}), "
         "ticks AS (SELECT DISTINCT e.tick FROM effect AS e), "
         "every AS (TABLE effect UNION ALL SELECT t.tick, k.cell, 0 FROM ticks AS t CROSS JOIN keys AS k), "
@@ -259,18 +269,35 @@ def _readable(groups: Sequence[GroupColumn], image: str) -> str:
     return " AND ".join(conditions)
 
 
-def _per_value(source: str, term: Term | None, condition: str, image: str, groups: Sequence[GroupColumn]) -> str:
+def _cells(groups: Sequence[GroupColumn], spread: Spread | None) -> str:
+    """Return the query for the cells: one for each key, or of counts by value one for each block, with its number in `block`."""
+    if spread is None:
+        return keys_sql(groups)
+    keys = "".join(f", f.g{place}" for place in range(1, len(groups) + 1))
+    return (
+        f"SELECT (f.cell - 1) * {spread.cells} + b.block + 1 AS cell, b.block{keys} "
+        f"FROM ({keys_sql(groups)}) AS f CROSS JOIN generate_series(0, {spread.cells - 1}) AS b(block)"
+    )
+
+
+def _per_value(source: str, what: tuple[Term | None, Spread | None], condition: str, image: str, groups: Sequence[GroupColumn]) -> str:
     """Return the query that sums the changes of each tick by value, so that keys meet a few totals and not every change."""
-    values = "".join(f", {group.image(image)} AS v{place}" for place, group in enumerate(groups, 1))
-    places = ", ".join(str(place) for place in range(1, len(groups) + 2))
+    term, spread = what
+    columns = [f"{group.image(image)} AS v{place}" for place, group in enumerate(groups, 1)]
+    if spread is not None:
+        unit = _unit(spread.column.column, spread.bounds, image)
+        columns.append(f"({unit} - {spread.bounds.units[0]}::bigint) / {spread.block} AS block")
+    values = "".join(f", {column}" for column in columns)
+    places = ", ".join(str(place) for place in range(1, len(columns) + 2))
     return (
         f"SELECT greatest(c.tick, $4::bigint) AS tick{values}, {added(term, image)} AS total FROM {source} "
         f"WHERE c.tick > $2::bigint AND c.tick <= $3::bigint AND {condition} GROUP BY {places}"
     )
 
 
-def _joined(groups: Sequence[GroupColumn]) -> str:
-    return " AND ".join(group.matches(place) for place, group in enumerate(groups, 1)) or "true"
+def _joined(groups: Sequence[GroupColumn], spread: Spread | None = None) -> str:
+    matches = [group.matches(place) for place, group in enumerate(groups, 1)]
+    return " AND ".join(matches + ([] if spread is None else ["e.block = k.block"])) or "true"
 
 
 def window_total_sql(table_id: int, measure: Measure, predicate: Predicate | None, term: Term | None = None) -> str:

@@ -31,6 +31,7 @@ MEANINGS = {
 class FigureColumns:
     """The columns of one figure. `said` is what its comment says; `prefix` stands before std_error and so on where there are several.
 
+    `error` is the column of its error, of which `error_said` is the comment.
     `linear`: its errors are alike in all cells of a window. `clipped`: it has no negative true value. `whole`: it is a whole number.
     """
 
@@ -42,6 +43,8 @@ class FigureColumns:
     whole: bool = True
     rounds: bool = True
     band: str = "pointwise"
+    error: str = "std_error"
+    error_said: str = "Standard error of the noise"
 
     @property
     def value(self) -> str:
@@ -67,7 +70,7 @@ class FigureColumns:
         of = f" of {self.label}" if self.prefix else ""
         return [
             (self.value, self.value_type, self.said),
-            (self.named("std_error"), "pg_catalog.float8", f"Standard error of the noise{of}"),
+            (self.named(self.error), "pg_catalog.float8", f"{self.error_said}{of}"),
             (self.named("lower_95"), "pg_catalog.float8", f"Lower end of the {self.interval} for the noise{of}"),
             (self.named("upper_95"), "pg_catalog.float8", f"Upper end of the {self.interval} for the noise{of}"),
         ]
@@ -169,7 +172,7 @@ def _creation(made: ReleaseTable) -> Iterator[str]:
     columns = made.columns()
     defined = ", ".join(f"{name} {kind} NOT NULL" for name, kind, _ in columns)
     keys = "".join(f", {quote_ident(one.label)}" for one in made.groups)
-    groups = {name for one in made.groups for name, *_ in key_columns(one)}
+    errors = {figure.named(figure.error) for figure in made.figures}
     rounded = {name: said for figure in made.figures for name, _, said in _shown(figure)}
     yield f"CREATE TABLE {made.table} ({defined}, PRIMARY KEY (window_end{keys}))"
     yield f"CREATE VIEW {made.view} AS {_rounded(made)}"
@@ -177,7 +180,7 @@ def _creation(made: ReleaseTable) -> Iterator[str]:
     yield f"COMMENT ON VIEW {made.view} IS {quote_literal('Rounded figures of ' + made.name + _clipped(made.figures))}"
     for name, _, comment in columns:
         yield f"COMMENT ON COLUMN {made.table}.{name} IS {quote_literal(comment)}"
-        if not name.strip('"').endswith("std_error") or name in groups:
+        if name not in errors:
             said = f"{comment}; {rounded[name]}" if rounded.get(name) else comment
             yield f"COMMENT ON COLUMN {made.view}.{name} IS {quote_literal(said)}"
     yield f"GRANT SELECT ({', '.join(name for name, _, _ in columns)}) ON {made.table} TO {READERS}"
@@ -266,7 +269,7 @@ def _figure_arrays(figures: Sequence[FigureColumns]) -> tuple[list, list, list[s
     for number, figure in enumerate(figures):
         value, error, width, lower, upper = (f"{name}_{number}" for name in ("value", "error", "width", "lower", "upper"))
         by_cell.append((value, figure.value_type, place))
-        named += [figure.value, figure.named("std_error"), figure.named("lower_95"), figure.named("upper_95")]
+        named += [figure.value, figure.named(figure.error), figure.named("lower_95"), figure.named("upper_95")]
         if figure.linear:
             by_period += [(error, place + 1), (width, place + 2)]
             shown += [f"v.{value}", f"w.{error}", f"v.{value} - w.{width}", f"v.{value} + w.{width}"]
@@ -285,7 +288,7 @@ def transcript_sql(made: ReleaseTable, figure: FigureColumns) -> str:
     """
     equal = (f"k.g{place} {one.equality} r.{quote_ident(one.label)}{one.collate}" for place, one in enumerate(made.groups, 1))
     joined = " AND ".join(equal) or "true"
-    error, lower, upper = (f"r.{figure.named(suffix)}" for suffix in ("std_error", "lower_95", "upper_95"))
+    error, lower, upper = (f"r.{figure.named(suffix)}" for suffix in (figure.error, "lower_95", "upper_95"))
     extremes = {"std_error": error, "below": f"r.{figure.value} - {lower}", "above": f"{upper} - r.{figure.value}"}
     shown = ", ".join(f"min({text})::float8 AS least_{name}, max({text})::float8 AS most_{name}" for name, text in extremes.items())
     if not figure.linear:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from dbext.query.bins import Bins, bins_from_json
+from dbext.query.bounds import Bounds, bounds_from_json
 from dbext.query.calendar import Span
 from dbext.query.column import Column
 from dbext.query.predicate import ColumnRef, Predicate
@@ -63,6 +65,7 @@ class Figure:
 
     Without a column every entry counts. A `range` of None is that of the declaration. `distinct` are the columns of count(DISTINCT ...),
     until they are seen to be the privacy unit; they stay where that has several rows, so that units are counted and not rows.
+    Of a quantile, `fraction` says which; `bounds` are those that stand in the text.
     """
 
     function: str = "count"
@@ -72,10 +75,14 @@ class Figure:
     label: str | None = None
     distinct: tuple[ColumnRef, ...] = ()
     offset: int | None = field(default=None, compare=False)
+    fraction: Fraction | None = None
+    bounds: Bounds | None = None
 
     @property
     def shown(self) -> str:
         """The function as it is commonly called."""
+        if self.fraction is not None:
+            return self.function
         return self.function.replace("var_", "variance_").split("_")[0]
 
 
@@ -163,7 +170,7 @@ def _figure_to_json(figure: Figure) -> dict:
         "predicate": None if figure.predicate is None else to_json(figure.predicate),
         "range": None if window is None else [_bound_to_json(window.lower), _bound_to_json(window.upper)],
         "label": figure.label,
-    }
+    } | ({} if figure.fraction is None else {"fraction": str(figure.fraction), "bounds": figure.bounds and figure.bounds.to_json()})
 
 
 def _figure_from_json(data: dict, columns: Sequence[Column]) -> Figure:
@@ -174,6 +181,8 @@ def _figure_from_json(data: dict, columns: Sequence[Column]) -> Figure:
         None if data["predicate"] is None else from_json(data["predicate"], columns),
         None if window is None else TimeRange(*(_bound_from_json(bound) for bound in window)),
         data["label"],
+        fraction=None if data.get("fraction") is None else Fraction(data["fraction"]),
+        bounds=None if data.get("bounds") is None else bounds_from_json(data["bounds"]),
     )
 
 

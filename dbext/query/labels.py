@@ -19,7 +19,7 @@ def label_of(figure: Figure) -> str:
 
 #: Columns that every release table has.
 RESERVED = frozenset({"window_end", "window_start", "release_no", "status"})
-SUFFIXES = ("std_error", "lower_95", "upper_95")
+SUFFIXES = ("std_error", "lower_95", "upper_95", "rank_error")
 #: Names have 63 bytes in PostgreSQL, and _std_error follows.
 MAX_BYTES = 53
 

@@ -21,6 +21,8 @@ from dbext.privacy.pico import to_decimal
 from dbext.query.calendar import Span, Tick
 from dbext.query.plan import Plan
 from dbext.query.publication import Publication
+from dbext.query.ranks import rank_notes
+from dbext.query.statistic import Formula
 from dbext.query.text import text
 
 
@@ -44,20 +46,26 @@ def plan_text(plan: Plan, tick: Tick, types: Sequence[EntryType] = ()) -> str:
 
 def publication_text(publication: Publication, tick: Tick, types: Sequence[EntryType] = ()) -> str:
     """The text of the one plan of a count; of anything else the figures, and a block for each stream. Errors are in units of the grid."""
-    if len(publication.streams) == 1 and publication.streams[0].term is None and not publication.streams[0].windows:
+    first = publication.streams[0]
+    if len(publication.streams) == 1 and first.term is None and first.spread is None and not first.windows:
         return plan_text(publication.main, tick, types)
     names = {entry_type.number: entry_type.name for entry_type in types}
     losses = ", ".join(f"{names[number]} {_loss(publication.main, picos)}" for number, picos in sorted(publication.lifetime.items()))
     lines = [
-        "figures: " + ", ".join(f"{one.label} = {one.function} of {' and '.join(map(str, one.sources))}" for one in publication.formulas),
+        "figures: " + ", ".join(f"{one.label} = {_function(one)} of {' and '.join(map(str, one.sources))}" for one in publication.formulas),
         *(f"statistic {place}: {_statistic(publication, place)}" for place in range(len(publication.readings))),
         f"loss together: {losses}",
+        *(f"note: {note}" for note in rank_notes(publication)),
     ]
     for number, stream in enumerate(publication.streams):
         values = stream.plan.values
         lines.append(f"--- stream {number}: {stream.share:.3f} of the budget, an entry adds {values.low} to {values.high}")
         lines.append(plan_text(stream.plan, tick, types))
     return "\n".join(lines)
+
+
+def _function(formula: Formula) -> str:
+    return formula.function if formula.fraction is None else f"{formula.function}({float(formula.fraction):g})"
 
 
 def _statistic(publication: Publication, place: int) -> str:

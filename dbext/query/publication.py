@@ -18,18 +18,28 @@ from dbext.query.column import Column
 from dbext.query.plan import Plan, plan_from_json
 from dbext.query.predicate import Predicate
 from dbext.query.predicate_json import from_json, to_json
+from dbext.query.spread import Spread, spread_from_json
 from dbext.query.statistic import Formula, Statistic, Term, formula_from_json, term_from_json
 
 
 @dataclass(frozen=True)
 class Stream:
-    """One statistic noised by one plan. `windows` are the numbers of periods it answers for, if several; `share` of the budget."""
+    """One statistic noised by one plan, `spread` over counts by value if that is set.
+
+    `windows` are the numbers of periods it answers for, if several; `share` of the budget.
+    """
 
     predicate: Predicate | None
     term: Term | None
     plan: Plan
     windows: tuple[int, ...] = ()
     share: float = 1.0
+    spread: Spread | None = None
+
+    @property
+    def width(self) -> int:
+        """How many cells a group key has."""
+        return 1 if self.spread is None else self.spread.cells
 
     def to_json(self) -> dict[str, Any]:
         """The form that `_stream_from_json` reads; the plan is kept apart."""
@@ -38,7 +48,7 @@ class Stream:
             "term": None if self.term is None else self.term.to_json(),
             "windows": list(self.windows),
             "share": self.share,
-        }
+        } | ({} if self.spread is None else {"spread": self.spread.to_json()})
 
 
 @dataclass(frozen=True)
@@ -101,7 +111,11 @@ class Publication:
     def statistic(self, place: int) -> Statistic:
         """What is read at a place."""
         stream = self.streams[self.readings[place].stream]
-        return Statistic(stream.predicate, stream.term)
+        return Statistic(stream.predicate, stream.term, spread=stream.spread)
+
+    def width(self, place: int) -> int:
+        """How many cells of a group key are read at a place."""
+        return self.streams[self.readings[place].stream].width
 
     def mechanism(self, place: int) -> Any:
         """What answers for a reading: its stream's mechanism, turned to the reading's window if it knows several."""
@@ -143,4 +157,5 @@ def publication_from_json(plan: dict[str, Any], data: dict[str, Any], columns: S
 
 def _stream_from_json(data: dict[str, Any], plan: Plan, columns: Sequence[Column]) -> Stream:
     predicate = None if data["predicate"] is None else from_json(data["predicate"], columns)
-    return Stream(predicate, term_from_json(data["term"], columns), plan, tuple(data["windows"]), data["share"])
+    spread = spread_from_json(data.get("spread"), columns)
+    return Stream(predicate, term_from_json(data["term"], columns), plan, tuple(data["windows"]), data["share"], spread)

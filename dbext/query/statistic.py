@@ -1,7 +1,8 @@
 """What a declaration's figures are made of: the exact sums over entries that noise is added to.
 
 A count adds 1 for each entry, a sum the entry's value on a grid of whole numbers, a sum of squares the square of its distance from the
-middle of the bounds. Means and variances are worked out from noisy sums, for free. Equal statistics of several figures are noised once.
+middle of the bounds. Means and variances are worked out from noisy sums, for free; quantiles
+from noisy counts by value. Equal statistics of several figures are noised once.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dbext.query.declaration import Declaration, Figure, TimeRange
 from dbext.query.predicate import And, ColumnRef, Compare, IsNull, Literal, Predicate
 from dbext.query.predicate_json import from_json, to_json
 from dbext.query.refusal import refused
+from dbext.query.spread import Spread, require_few, spreads_of
 
 #: Largest value of one entry: 2^32 of them stay within a bigint.
 LARGEST_VALUE = 2**30
@@ -91,7 +93,7 @@ def _without_column(data: dict[str, Any]) -> Term:
 
 @dataclass(frozen=True)
 class Statistic:
-    """A sum over the entries that satisfy a predicate, or their number (`term` None), in a window.
+    """A sum over the entries that satisfy a predicate, or their number (`term` None), in a window; with `spread`, by value.
 
     Of units of several rows it is a sum over the rows that satisfy it, or the number of units of which some row does.
     """
@@ -99,6 +101,7 @@ class Statistic:
     predicate: Predicate | None
     term: Term | None = None
     range: TimeRange | None = None
+    spread: Spread | None = None
 
     @property
     def values(self) -> Values:
@@ -113,6 +116,9 @@ class Statistic:
     @property
     def name(self) -> str:
         """What is summed, in words."""
+        if self.spread is not None:
+            blocks = "" if self.spread.block == 1 else f"blocks of {self.spread.block} values of "
+            return f"count by {blocks}{self.spread.column.name}"
         if self.is_count:
             return "count"
         return f"sum of {self.term.column.name}" if self.term.power == 1 else f"sum of squares of {self.term.column.name}"
@@ -120,40 +126,50 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Formula:
-    """A published figure: a function of noisy statistics, given by their places: (count or sum), (sum, count) or (squares, sum, count)."""
+    """A published figure: a function of noisy statistics, given by their places.
+
+    These are (count or sum), (sum, count), (squares, sum, count), or counts by value, in longer blocks first, for the quantile `fraction`.
+    """
 
     label: str
     function: str
     sources: tuple[int, ...]
+    fraction: Fraction | None = None
 
     @property
     def is_linear(self) -> bool:
         """Whether the figure is one noisy statistic itself."""
-        return len(self.sources) == 1
+        return len(self.sources) == 1 and self.fraction is None
 
     def to_json(self) -> dict[str, Any]:
         """The form that `formula_from_json` reads."""
-        return {"label": self.label, "function": self.function, "sources": list(self.sources)}
+        fraction = {} if self.fraction is None else {"fraction": str(self.fraction)}
+        return {"label": self.label, "function": self.function, "sources": list(self.sources)} | fraction
 
 
 def formula_from_json(data: dict[str, Any]) -> Formula:
     """The formula that `to_json` wrote."""
-    return Formula(data["label"], data["function"], tuple(data["sources"]))
+    fraction = None if data.get("fraction") is None else Fraction(data["fraction"])
+    return Formula(data["label"], data["function"], tuple(data["sources"]), fraction)
 
 
 def statistics_of(
-    declaration: Declaration, bounds: Mapping[int, Bounds], labels: Sequence[str]
+    declaration: Declaration, bounds: Mapping[int, Bounds], labels: Sequence[str], *, pure: bool = True
 ) -> tuple[tuple[Statistic, ...], tuple[Formula, ...]]:
     """The statistics that a resolved declaration needs, each once, and how its figures are made of them.
 
-    `bounds` are those declared for columns, by position. DeclarationRefused for a column without any.
+    `bounds` are those declared for columns, by position; `pure` says how budgets add up. DeclarationRefused for a column without any.
     """
     found: dict[Statistic, int] = {}
     formulas = []
     summed = {_sum_of(declaration, figure, bounds) for figure in declaration.figures if figure.function == "sum"}
     for figure, label in zip(declaration.figures, labels, strict=True):
-        needed = _needed(declaration, figure, bounds, summed)
-        formulas.append(Formula(label, figure.function, tuple(found.setdefault(one, len(found)) for one in needed)))
+        if figure.fraction is not None:
+            needed = _spread(declaration, figure, bounds, pure=pure)
+        else:
+            needed = _needed(declaration, figure, bounds, summed)
+        places = tuple(found.setdefault(one, len(found)) for one in needed)
+        formulas.append(Formula(label, figure.function, places, figure.fraction))
     return tuple(found), tuple(formulas)
 
 
@@ -189,15 +205,29 @@ def _count_of(declaration: Declaration, figure: Figure) -> Statistic:
     return _statistic(declaration, figure, Term(declaration.row, None, power=0, rows=most, distinct=distinct))
 
 
-def _sum_of(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bounds]) -> Statistic:
+def _spread(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bounds], *, pure: bool) -> list[Statistic]:
+    """The counts by value of a quantile."""
+    own = figure.bounds or _bounds_of(declaration, figure, bounds, "a quantile of it could lie anywhere")
+    require_few(own, figure.offset)
+    plain = _count_of(declaration, figure)
+    return [replace(plain, spread=one) for one in spreads_of(figure.column, own, pure=pure)]
+
+
+def _bounds_of(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bounds], else_: str) -> Bounds:
+    """The bounds declared for a figure's column."""
     column = figure.column.column
-    if column.position not in bounds:
-        raise refused(
-            f"column {column.name} has no bounds, so that one entry could change its sum without limit",
-            figure.column.offset,
-            f"SELECT dp_bounds('{declaration.table.name}', '{column.name}', low, high); values beyond are counted as the nearer bound.",
-        )
-    return _statistic(declaration, figure, _checked(Term(figure.column, bounds[column.position], rows=column.per_unit), figure))
+    if column.position in bounds:
+        return bounds[column.position]
+    raise refused(
+        f"column {column.name} has no bounds, so that {else_}",
+        figure.column.offset,
+        f"SELECT dp_bounds('{declaration.table.name}', '{column.name}', low, high); values beyond are counted as the nearer bound.",
+    )
+
+
+def _sum_of(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bounds]) -> Statistic:
+    own = _bounds_of(declaration, figure, bounds, "one entry could change its sum without limit")
+    return _statistic(declaration, figure, _checked(Term(figure.column, own, rows=figure.column.column.per_unit), figure))
 
 
 def _checked(term: Term, figure: Figure) -> Term:

@@ -34,7 +34,9 @@ from dbext.query.levels import with_period
 from dbext.query.limits import limits_of, require_affordable
 from dbext.query.plan import Plan
 from dbext.query.planner import MAX_EPSILON, Candidate, candidates, priced_at
+from dbext.query.predicate import ColumnRef
 from dbext.query.publication import Publication, Reading, Stream
+from dbext.query.ranks import rank_notes
 from dbext.query.refusal import refused
 from dbext.query.shape import Request, shape_of
 from dbext.query.shared import Shared, shared_candidates
@@ -51,6 +53,7 @@ class Option:
     stream: str
     share: float
     candidate: Candidate
+    by_value: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,14 +101,18 @@ def publication_at(
     measure = shape.measure
     _require_states(declaration, measure)
     _require_unit_figures(declaration, measure)
-    statistics, formulas = statistics_of(declaration, bounds or {}, labels_of(declaration, measure))
+    _require_no_rank(declaration, request)
+    statistics, formulas = statistics_of(declaration, bounds or {}, labels_of(declaration, measure), pure=priced == 0)
 
     @cache
-    def candidates_of(window: TimeRange | None, values: Values, asked: Request) -> tuple[Candidate, ...]:
-        return candidates(_windowed(declaration, window), asked, tick, types, delta, values)
+    def candidates_of(window: TimeRange | None, cells: ColumnRef | None, values: Values, asked: Request) -> tuple[Candidate, ...]:
+        return candidates(_by_value(_windowed(declaration, window), cells), asked, tick, types, delta, values)
 
     def made(statistic: Statistic, asked: Request) -> tuple[Candidate, ...]:
-        return candidates_of(statistic.range, statistic.values, asked)
+        spread = statistic.spread
+        if spread is None:
+            return candidates_of(statistic.range, None, statistic.values, asked)
+        return candidates_of(statistic.range, spread.column, statistic.values, replace(asked, cells=asked.cells * spread.cells))
 
     limits = limits_of(request, statistics, formulas)
     wishes = [_wish(request, limit) for limit in limits or [None] * len(statistics)]
@@ -117,7 +124,7 @@ def publication_at(
         planned = _together([replace(choice, notes=shape.notes) for choice in choices], formulas, request, types, priced)
     if limits is not None:
         require_affordable(planned.publication.epsilon, request)
-    return planned
+    return _with_ranks(planned)
 
 
 def _wish(request: Request, limit: Fraction | None) -> Request:
@@ -127,7 +134,7 @@ def _wish(request: Request, limit: Fraction | None) -> Request:
 
 def _alone(statistic: Statistic, formulas: tuple[Formula, ...], options: Sequence[Candidate], *, backwards: bool) -> Planned:
     chosen = next(one.plan for one in options if one.chosen)
-    stream = Stream(statistic.predicate, statistic.term, chosen)
+    stream = Stream(statistic.predicate, statistic.term, chosen, spread=statistic.spread)
     publication = Publication((stream,), (Reading(0),), formulas, chosen.epsilon, chosen.lifetime, chosen.notes)
     shown = _options(statistic.name, 1.0, options, statistic)
     return Planned(publication, shown, next(one.candidate.mean_std_error for one in shown if one.candidate.chosen), backwards)
@@ -135,6 +142,36 @@ def _alone(statistic: Statistic, formulas: tuple[Formula, ...], options: Sequenc
 
 def _windowed(declaration: Declaration, window: TimeRange | None) -> Declaration:
     return declaration if window is None else replace(declaration, range=window)
+
+
+def _by_value(declaration: Declaration, column: ColumnRef | None) -> Declaration:
+    """Counts by value are counts by group: an entry whose value changes moves from one cell to another."""
+    return declaration if column is None else replace(declaration, group_by=(*declaration.group_by, column))
+
+
+def _with_ranks(planned: Planned) -> Planned:
+    """Say of quantiles how far their ranks are off."""
+    notes = tuple(rank_notes(planned.publication))
+    if not notes:
+        return planned
+    publication = replace(planned.publication, notes=(*planned.publication.notes, *notes))
+    options = tuple(
+        replace(one, candidate=replace(one.candidate, plan=replace(one.candidate.plan, notes=(*one.candidate.plan.notes, *notes))))
+        if one.candidate.chosen and one.by_value
+        else one
+        for one in planned.options
+    )
+    return replace(planned, publication=publication, options=options)
+
+
+def _require_no_rank(declaration: Declaration, request: Request) -> None:
+    """A quantile's error is one of rank, which many counts share."""
+    quantile = next((figure for figure in declaration.figures if figure.fraction is not None), None)
+    if quantile is not None and request.asks_error:
+        raise BadArgument(
+            "max_error is not for quantiles: what they err in is rank, which depends on many counts",
+            hint="Give epsilon; the notes of dp_plan_release show the rank error.",
+        )
 
 
 def _require_states(declaration: Declaration, measure: Measure) -> None:
@@ -212,7 +249,8 @@ def _lifetime(plans: Sequence[Plan], types: Sequence[EntryType]) -> Mapping[int,
 def _relative(one: Candidate, error: float, statistic: Statistic) -> float:
     """The squared error in units of the largest value, of the continuous law: that of whole numbers vanishes where noise is tiny."""
     draws = error**2 / one.noise.variance if one.noise.variance else 1.0
-    return draws * _continuous(one.noise) / statistic.values.magnitude**2
+    weight = 1.0 if statistic.spread is None else statistic.spread.weight
+    return weight * draws * _continuous(one.noise) / statistic.values.magnitude**2
 
 
 def _continuous(noise: Noise) -> float:
@@ -233,7 +271,7 @@ def _together(
     lifetime = _lifetime(plans, types)
     epsilon = Fraction(epsilon_of(max(lifetime.values()), delta)) if request.asks_error else request.epsilon
     streams = tuple(
-        Stream(choice.statistic.predicate, choice.statistic.term, plan, choice.windows, share)
+        Stream(choice.statistic.predicate, choice.statistic.term, plan, choice.windows, share, choice.statistic.spread)
         for choice, plan, share in zip(choices, plans, shares, strict=True)
     )
     publication = Publication(streams, _readings(choices), formulas, epsilon, lifetime, choices[0].notes)
@@ -324,8 +362,8 @@ def _rescaled(choice: Choice, plan: Plan) -> tuple[Candidate, ...]:
 
 
 def _options(name: str, share: float, made: Sequence[Candidate], statistic: Statistic) -> tuple[Option, ...]:
-    """Candidates with their errors in units of the column."""
-    unit = float(scale_of(statistic))
+    """Candidates with their errors in units of the column; of counts by value, what a median's rank holds of them."""
+    unit = float(scale_of(statistic)) if statistic.spread is None else math.sqrt(statistic.spread.weight)
     return tuple(
         Option(
             name,
@@ -336,6 +374,7 @@ def _options(name: str, share: float, made: Sequence[Candidate], statistic: Stat
                 worst_std_error=one.worst_std_error * unit,
                 worst_half_width_95=one.worst_half_width_95 * unit,
             ),
+            statistic.spread is not None,
         )
         for one in made
     )

@@ -10,7 +10,7 @@ STATEMENT_KEYWORDS = KEYWORDS | {"select", "from", "where", "group by", "as", "c
 
 FUNCTIONS = frozenset({"lower", "upper"})
 FIGURES = frozenset({"count", "sum", "avg", "variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"})
-STATEMENT_FUNCTIONS = FUNCTIONS | FIGURES | {"now", "tumble", "hop", "width_bucket"}
+STATEMENT_FUNCTIONS = FUNCTIONS | FIGURES | {"now", "tumble", "hop", "width_bucket", "percentile_disc"}
 
 _ONE_TABLE = ("only one table can be counted: no joins", "Count one tracked table; bring the columns you need into it.")
 _ONE_SELECT = ("only one plain SELECT can be released", "Declare each statistic as a release of its own.")
@@ -70,7 +70,7 @@ TRAILING: dict[str, tuple[str, str]] = {
     "over": ("window functions are not allowed", "Write count(*), sum(column) and GROUP BY."),
     "at": ("AT TIME ZONE is not allowed", "Days are those of the tracked table's time zone."),
     "escape": ("ESCAPE is not allowed", "The escape character of a pattern is the backslash."),
-    "within": ("ordered-set aggregates are not allowed", "Count over bins: count(*) FILTER (WHERE age < 20) AS under_20, and so on."),
+    "within": ("WITHIN GROUP stands after percentile_disc(...)", "Write percentile_disc(0.5) WITHIN GROUP (ORDER BY age)."),
 }
 
 _EXTREMES = (
@@ -78,15 +78,20 @@ _EXTREMES = (
     "Count beyond limits of your own: count(*) FILTER (WHERE age >= 90) AS over_90.",
 )
 _QUANTILES = (
-    "cannot be released as such: one entry can move it from any value to any other",
-    "Count over bins: count(*) FILTER (WHERE age < 20) AS under_20, and so on; the noisy counts say between which limits it lies.",
+    "is not available: it lies between two entries' values, and one entry can move it from any value to any other",
+    "Quantiles are read from noisy counts: percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) AS median.",
+)
+_MODE = (
+    "cannot be released: one entry alone decides it where two values are nearly as frequent",
+    "Group by the column, with its values as public keys, or by width_bucket(column, low, high, number), and count.",
 )
 _COLLECTED = ("cannot be released: it shows the values of single entries", "Group by a column with public keys and count.")
 _PAIRED = ("is not available", "Release sum, avg and variance of each column; products need a column that holds them.")
 #: Aggregates people try, with why not and what to write instead.
 AGGREGATES: dict[str, tuple[str, str]] = {
     **dict.fromkeys(["min", "max", "first_value", "last_value", "range_agg"], _EXTREMES),
-    **dict.fromkeys(["median", "percentile_cont", "percentile_disc", "mode", "quantile", "approx_percentile"], _QUANTILES),
+    **dict.fromkeys(["median", "percentile_cont", "quantile", "approx_percentile"], _QUANTILES),
+    "mode": _MODE,
     **dict.fromkeys(["array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "any_value"], _COLLECTED),
     **dict.fromkeys(["corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2"], _PAIRED),
     **dict.fromkeys(

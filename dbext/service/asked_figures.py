@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbext.database import catalog, releases
 from dbext.database.catalog import TrackedTable
 from dbext.database.identifiers import shown
 from dbext.database.releases import Release
 from dbext.database.session import Session
-from dbext.errors import BadArgument, UnknownObject
+from dbext.errors import BadArgument, NotSupported, UnknownObject
 from dbext.query.local_plan import LocalPlan, local_plan_from_json
 from dbext.query.publication import Publication
 from dbext.query.statistic import Formula
@@ -52,10 +52,21 @@ def asked_figures(session: Session, name: str | None) -> Asked:
     else:
         due = due_of(release, table)
         asked = Asked(release, table, due.publication.formulas, bool(figure), due, None)
-    asked = _only(asked, figure) if figure else asked
+    asked = _sums(_only(asked, figure) if figure else asked)
     for formula in asked.formulas:
         releases.require_readable(session, release, formula.label)
     return asked
+
+
+def _sums(asked: Asked) -> Asked:
+    """Leave quantiles out: they are in the release table alone."""
+    formulas = tuple(formula for formula in asked.formulas if formula.fraction is None)
+    if not formulas:
+        raise NotSupported(
+            f"{asked.formulas[0].label} is a quantile: ranges and restated histories are of figures that are made of a few sums",
+            hint="Declare a histogram, with GROUP BY width_bucket(...), for any range: its bins add up.",
+        )
+    return replace(asked, formulas=formulas)
 
 
 def _only(asked: Asked, figure: str) -> Asked:

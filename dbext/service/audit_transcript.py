@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbext.database import audit, noise_states, releases
@@ -96,7 +96,7 @@ def _published(session: Session, one: Audited) -> Finding:
         wrong += [f"the nodes of period {period} are gone" for period in batch[ready:]]
         for place, period in enumerate(batch[:ready]):
             cells = [cell for cell, since in shown.items() if since <= period]
-            noisy = [[[values[place][cell - 1] for cell in cells]] for values in made]
+            noisy = [[_of_cells(values[place], cells, one.due.publication.width(number))] for number, values in enumerate(made)]
             wrong += [f"period {period}: {what}" for what in _wrong_in(one, period, noisy, [rows.get(period) for rows in found])]
     if buffered:
         wrong += [f"period {period}: {what}" for period in one.answered[:-1] for what in _wrong_in_shape(one, period, found)]
@@ -125,9 +125,14 @@ def _wrong_in_shape(one: Audited, period: int, found: list[dict[int, dict[str, A
         yield from _wrong_in(one, period, noisy, rows)
 
 
+def _of_cells(values: Sequence[float], cells: Sequence[int], width: int) -> list[float]:
+    """Return what belongs to some keys, each of which has so many numbers."""
+    return [value for cell in cells for value in values[(cell - 1) * width : cell * width]]
+
+
 def _wrong_in(one: Audited, period: int, noisy: list[Answers], rows: list[dict[str, Any] | None]) -> Iterator[str]:
     """Yield what is wrong with the rows of a period; `rows` holds what is published of each figure, `noisy` the answers of shown cells."""
-    cells, row = len(noisy[0][0]), rows[0]
+    cells, row = len(noisy[0][0]) // one.due.publication.width(0), rows[0]
     if row is None and cells == 0:
         return
     if row is None:
@@ -175,7 +180,8 @@ def _exact_sums(session: Session, stream: AuditedStream) -> Finding:
     columns = columns_from_json(release.content["columns"])
     groups = groups_from_json(release.content["groups"], columns)
     summed = one.due.publication.streams[stream.number]
-    sql = wrong_sums_sql((release.table_id, stream.noising.source.stream_no), stream.plan.measure, summed.predicate, groups, summed.term)
+    source = release.table_id, stream.noising.source.stream_no
+    sql = wrong_sums_sql(source, stream.plan.measure, summed.predicate, groups, summed.term, summed.spread)
     since = sum_from(one.table, one.due.publication)
     floor = max([node.end for node in stream.plan.leaves(1) if node.start is None], default=since)
     forgotten = audit.forgotten_through(session, release.table_id)

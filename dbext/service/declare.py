@@ -23,7 +23,7 @@ from dbext.service.budget import terms
 from dbext.service.draft import Draft, draft
 from dbext.service.explain import explained_rows, key_notes, with_cells
 from dbext.service.figures import figure_columns
-from dbext.service.grouping import columns_to_json, frozen_keys, group_columns, groups_to_json
+from dbext.service.grouping import columns_to_json, frozen_keys, group_columns, groups_to_json, require_cells
 from dbext.service.local_declare import Model, create_local
 from dbext.service.numbers import plain, require_noise_fits
 from dbext.service.reserve import reserve
@@ -64,6 +64,7 @@ def create_release(session: Session, *, name: str | None, declaration: str | Non
         chosen = made.publication
         groups = group_columns(session, table, drafted.group_columns, chosen.labels, drafted.declaration.bins)
         keys = frozen_keys(session, drafted.groups, groups)
+        require_cells(len(keys) * sum(stream.width for stream in chosen.streams if stream.spread is not None))
         checks = _checks(drafted, chosen, groups, types, budget)
         asked = plain(to_decimal(picos_up(chosen.epsilon)))
         left = reserve(

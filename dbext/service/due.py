@@ -44,12 +44,12 @@ class Due:
     @property
     def cells(self) -> int:
         """The number of group keys, or 1."""
-        return self.noisings[0].cells
+        return self.noisings[0].cells // self.publication.streams[0].width
 
     @property
     def values(self) -> int:
         """How many numbers a period stores or writes."""
-        return self.cells * len(self.publication.readings)
+        return self.cells * sum(self.publication.width(place) for place in range(len(self.publication.readings)))
 
 
 def due_of(release: Release, table: TrackedTable) -> Due:
@@ -63,13 +63,14 @@ def due_of(release: Release, table: TrackedTable) -> Due:
     sources = [Source(release.release_id, number) for number in range(1, len(publication.streams) + 1)]
     numbered = list(zip(sources, publication.streams, strict=True))
     checks = key_checks_from_json(release.content["key_checks"]) if release.content.get("key_checks") else None
+    measure = publication.main.measure
     return Due(
         release,
         publication,
-        tuple(Noising(source, stream.plan, release.content["cells"], beginning) for source, stream in numbered),
+        tuple(Noising(source, stream.plan, release.content["cells"] * stream.width, beginning) for source, stream in numbered),
         ReleaseTable(release.name, figure_columns(publication), groups, "", selected=checks is not None),
         tuple(
-            tick_sums_sql((release.table_id, source.stream_no), publication.main.measure, stream.predicate, groups, stream.term)
+            tick_sums_sql((release.table_id, source.stream_no), measure, stream.predicate, groups, stream.term, stream.spread)
             for source, stream in numbered
         ),
         floor,

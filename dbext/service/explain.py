@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -47,7 +48,9 @@ def plan_release(session: Session, *, declaration: str | None, **wishes: Any) ->
 def with_cells(session: Session, drafted: Draft, budget: Budget) -> Request:
     """Return what is asked for, with the number of its groups; of keys that are taken from the data nobody knows how many there will be."""
     groups = group_columns(session, drafted.table, drafted.group_columns, ())
-    return replace(drafted.request_for(session, budget), cells=max(1, len(frozen_keys(session, drafted.groups, groups))))
+    keys = max(1, len(frozen_keys(session, drafted.groups, groups)))
+    bins = math.prod(one.buckets for one in drafted.declaration.bins)
+    return replace(drafted.request_for(session, budget), cells=keys * bins)
 
 
 def explain_release(session: Session, *, name: str | None) -> list[dict[str, Any]]:

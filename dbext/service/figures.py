@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dbext.database.release_table import MEANINGS, FigureColumns
 from dbext.mechanisms.error import TAIL, half_width, variance_of
 from dbext.mechanisms.mixed_error import ErrorLaw
 from dbext.mechanisms.moments import Estimate, deviation, mean, mean_band, variance, variance_band
+from dbext.mechanisms.quantiles import quantile
 from dbext.privacy.measure import Measure
 from dbext.privacy.noise import Noise
-from dbext.query.plan import Plan
 from dbext.query.publication import Publication
+from dbext.query.ranks import law, rank_band, reading_plan
+from dbext.query.spread import margin
 from dbext.query.statistic import Formula, scale_of
 from dbext.service.noising import Answers
 
@@ -28,7 +30,7 @@ _WORDS = {
 
 def figure_columns(publication: Publication) -> tuple[FigureColumns, ...]:
     """Return the columns of all figures: value, std_error, lower_95, upper_95, with the figure's name before them if there are several."""
-    return tuple(_columns(publication, formula) for formula in publication.formulas)
+    return tuple((_columns if formula.fraction is None else _quantile_columns)(publication, formula) for formula in publication.formulas)
 
 
 def count_columns(measure: Measure) -> FigureColumns:
@@ -55,6 +57,21 @@ def _columns(publication: Publication, formula: Formula) -> FigureColumns:
     )
 
 
+def _quantile_columns(publication: Publication, formula: Formula) -> FigureColumns:
+    return FigureColumns(
+        label=formula.label,
+        said=_said_of_quantile(publication, formula),
+        prefix=f"{formula.label}_" if len(publication.formulas) > 1 else "",
+        linear=False,
+        clipped=False,
+        whole=False,
+        rounds=False,
+        band=publication.main.band,
+        error="rank_error",
+        error_said="Number of entries by which the rank of the value may be off, with 95% confidence, for the noise",
+    )
+
+
 def _said(publication: Publication, formula: Formula) -> str:
     """What the comment of a figure's column says."""
     term = publication.statistic(formula.sources[0]).term
@@ -70,23 +87,29 @@ def _said(publication: Publication, formula: Formula) -> str:
     return f"{_WORDS[formula.function].capitalize()} of {within} {meaning}; worked out from noisy sums"
 
 
-def _reading_plan(publication: Publication, place: int) -> Plan:
-    """The plan that a statistic is read with: that of its stream, turned to a window of its own if it has several."""
-    return replace(publication.streams[publication.readings[place].stream].plan, mechanism=publication.mechanism(place))
+def _said_of_quantile(publication: Publication, formula: Formula) -> str:
+    """What the comment of a quantile's column says."""
+    spread = publication.statistic(formula.sources[0]).spread
+    low, high, grid = (f"{float(value):g}" for value in (spread.bounds.low, spread.bounds.high, spread.bounds.grid))
+    return (
+        f"Quantile {float(formula.fraction):g} of {spread.column.name} {MEANINGS[publication.main.measure]}; "
+        f"clamped to [{low}, {high}], rounded to multiples of {grid}; worked out from noisy counts"
+    )
 
 
 def figure_arrays(publication: Publication, periods: Sequence[int], made: Sequence[Answers], cells: int) -> list[list]:
     """Return the parameters of `rows_sql` for all figures; `made` holds for each reading the numbers of each period."""
     arrays: list[list] = []
     for formula in publication.formulas:
-        arrays += (_linear if formula.is_linear else _derived)(publication, formula, periods, made, cells)
+        work_out = _linear if formula.is_linear else _derived if formula.fraction is None else _quantiles
+        arrays += work_out(publication, formula, periods, made, cells)
     return arrays
 
 
 def _linear(publication: Publication, formula: Formula, periods: Sequence[int], made: Sequence[Answers], cells: int) -> list[list]:
     """Values in units of the column, and by period their standard errors and half widths."""
     (place,) = formula.sources
-    scale, plan = scale_of(publication.statistic(place)), _reading_plan(publication, place)
+    scale, plan = scale_of(publication.statistic(place)), reading_plan(publication, place)
     unit = scale.numerator if scale.denominator == 1 else float(scale)
     values = [value * unit for answer in made[place] for value in answer]
     errors = [plan.std_error(period) * float(unit) for period in periods]
@@ -97,18 +120,37 @@ def half_widths(publication: Publication, period: int, cells: int) -> list[float
     """Return how far the intervals of counts and sums reach to either side in a period, in units of their columns."""
     places = [formula.sources[0] for formula in publication.formulas if formula.is_linear]
     scales = [float(scale_of(publication.statistic(place))) for place in places]
-    return [_reading_plan(publication, place).half_width(period, cells) * scale for place, scale in zip(places, scales, strict=True)]
+    return [reading_plan(publication, place).half_width(period, cells) * scale for place, scale in zip(places, scales, strict=True)]
 
 
 def _derived(publication: Publication, formula: Formula, periods: Sequence[int], made: Sequence[Answers], cells: int) -> list[list]:
     """Values, standard errors and ends of intervals of every cell of every period."""
-    plans = [_reading_plan(publication, place) for place in formula.sources]
+    plans = [reading_plan(publication, place) for place in formula.sources]
     found: list[Estimate] = []
     for number, period in enumerate(periods):
-        laws = [ErrorLaw(tuple(plan.draws(plan.mechanism.answer(period)))) for plan in plans]
+        laws = [law(plan, period) for plan in plans]
         tail = publication.main.tail(cells)
         noisy = zip(*(made[place][number] for place in formula.sources), strict=True)
         found += _estimates(publication, formula, laws, tail, list(noisy))
+    return [list(column) for column in zip(*found, strict=True)]
+
+
+def _quantiles(publication: Publication, formula: Formula, periods: Sequence[int], made: Sequence[Answers], cells: int) -> list[list]:
+    """Values, rank errors and ends of intervals of every key of every period, in units of the column.
+
+    The interval holds the quantile before it is rounded, too: it reaches as much farther as rounding moves a value.
+    """
+    spreads = [publication.statistic(place).spread for place in formula.sources]
+    own, found = spreads[0].bounds, []
+    least, beyond = own.units[0], margin(spreads[0])
+    for number, period in enumerate(periods):
+        band = rank_band(publication, formula, period, publication.main.tail(cells))
+        counts = [(made[place][number], one.cells) for place, one in zip(formula.sources, spreads, strict=True)]
+        for key in range(cells):
+            one = quantile(band, [values[key * width : (key + 1) * width] for values, width in counts])
+            value, lower, upper = ((least + place) * own.grid for place in one)
+            lower, upper = min(max(lower - beyond, own.low), value), max(min(upper + beyond, own.high), value)
+            found.append((float(value), band.rank_error, float(lower), float(upper)))
     return [list(column) for column in zip(*found, strict=True)]
 
 
@@ -146,7 +188,7 @@ def figures_of_windows(
         if formula.is_linear:
             made.append([(value * unit, errors[0] * float(unit)) for (value,) in cells])
         else:
-            laws = [_law_of(_reading_plan(publication, place).noise, error) for place, error in zip(formula.sources, errors, strict=True)]
+            laws = [_law_of(reading_plan(publication, place).noise, error) for place, error in zip(formula.sources, errors, strict=True)]
             made.append([one[:2] for one in _estimates(publication, formula, laws, None, cells)])
     return made
 

@@ -45,10 +45,15 @@ def frozen_keys(session: Session, source: Any, groups: Sequence[GroupColumn]) ->
     """
     bins = [group.bins for group in groups if group.bins is not None]
     keys = _listed_keys(session, source, [group for group in groups if group.bins is None])
-    cells = len(keys) * math.prod(one.buckets for one in bins)
-    if cells > releases.MAX_CELLS:
-        raise BadArgument(f"a release has at most {releases.MAX_CELLS} group keys, and {cells} are too many", hint="Use fewer bins.")
+    require_cells(len(keys) * math.prod(one.buckets for one in bins))
     return [[*key, *map(str, numbers)] for key in keys for numbers in product(*(range(one.buckets) for one in bins))]
+
+
+def require_cells(cells: int) -> None:
+    """Refuse more cells than a release can have."""
+    if cells > releases.MAX_CELLS:
+        said = f"a release has at most {releases.MAX_CELLS} cells, counts by bin or value of every key, and these are {cells}"
+        raise BadArgument(said, hint="Use fewer keys or bins, or a coarser grid.")
 
 
 def _listed_keys(session: Session, source: Any, groups: Sequence[GroupColumn]) -> list[list[str | None]]:

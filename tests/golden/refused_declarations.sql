@@ -119,16 +119,16 @@ DP010 at 8: min() cannot be released: one entry alone decides it, so that its no
 hint: Count beyond limits of your own: count(*) FILTER (WHERE age >= 90) AS over_90.;
 
 SELECT median(age) FROM cases;
-DP010 at 8: median() cannot be released as such: one entry can move it from any value to any other
-hint: Count over bins: count(*) FILTER (WHERE age < 20) AS under_20, and so on; the noisy counts say between which limits it lies.;
+DP010 at 8: median() is not available: it lies between two entries' values, and one entry can move it from any value to any other
+hint: Quantiles are read from noisy counts: percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) AS median.;
 
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY age) FROM cases;
-DP010 at 8: percentile_cont() cannot be released as such: one entry can move it from any value to any other
-hint: Count over bins: count(*) FILTER (WHERE age < 20) AS under_20, and so on; the noisy counts say between which limits it lies.;
+DP010 at 8: percentile_cont() is not available: it lies between two entries' values, and one entry can move it from any value to any other
+hint: Quantiles are read from noisy counts: percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) AS median.;
 
 SELECT mode() WITHIN GROUP (ORDER BY age) FROM cases;
-DP010 at 8: mode() cannot be released as such: one entry can move it from any value to any other
-hint: Count over bins: count(*) FILTER (WHERE age < 20) AS under_20, and so on; the noisy counts say between which limits it lies.;
+DP010 at 8: mode() cannot be released: one entry alone decides it where two values are nearly as frequent
+hint: Group by the column, with its values as public keys, or by width_bucket(column, low, high, number), and count.;
 
 SELECT string_agg(status, ',') FROM cases;
 DP010 at 8: string_agg() cannot be released: it shows the values of single entries
@@ -398,7 +398,7 @@ SELECT count(*) FROM cases WHERE width_bucket(age, 0, 100, 5) = 1;
 DP010 at 34: width_bucket() belongs into the list after SELECT, and into GROUP BY;
 
 SELECT count(*) FROM cases WHERE age IN (ARRAY[1]);
-DP010 at 48: ARRAY is only allowed in width_bucket()
+DP010 at 48: ARRAY is only allowed in width_bucket() and percentile_disc()
 hint: Write IN ('a', 'b') in a condition.;
 
 SELECT sum(width_bucket(age, 0, 100, 5)) FROM cases;
@@ -900,3 +900,132 @@ hint: Write SELECT county, count(*) with the columns of GROUP BY before it.;
 
 SELECT count(*) FROM cases WHERE status = 'unclosed;
 DP010 at 43: a quote or a comment is not closed;
+
+# --- quantiles
+SELECT percentile_disc(0.5) FROM cases;
+DP010 at 8: WITHIN GROUP is missing behind percentile_disc()
+hint: Write percentile_disc(0.5) WITHIN GROUP (ORDER BY age), or dp_bounds(age, 0, 100, 5) for bounds and grid of its own.;
+
+SELECT percentile_disc(0) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FROM cases;
+DP010 at 24: the fraction of a quantile lies between 0 and 1
+hint: The smallest and the largest value are decided by one entry alone: take 0.01 or 0.99.;
+
+SELECT percentile_disc(1) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FROM cases;
+DP010 at 24: the fraction of a quantile lies between 0 and 1
+hint: The smallest and the largest value are decided by one entry alone: take 0.01 or 0.99.;
+
+SELECT percentile_disc(1.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FROM cases;
+DP010 at 24: the fraction of a quantile lies between 0 and 1;
+
+SELECT percentile_disc(0.1234567) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FROM cases;
+DP010 at 24: the fraction of a quantile has at most 6 digits after the point;
+
+SELECT percentile_disc(NULL) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FROM cases;
+DP010 at 8: a number is expected here
+hint: Write it in digits, without quotes.;
+
+SELECT percentile_disc('0.5') WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FROM cases;
+DP010 at 24: a number is expected here
+hint: Write it in digits, without quotes.;
+
+SELECT percentile_disc(ARRAY[0.5, 0.5]) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FROM cases;
+DP010 at 8: two figures are named percentile_disc_50
+hint: Give each a name: count(*) AS n.;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)), percentile_disc(0.9) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FROM cases;
+DP010 at 80: two figures are named percentile_disc
+hint: Give each a name: count(*) AS n.;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY age DESC) FROM cases;
+DP010 at 56: the order and number of rows cannot be chosen
+hint: Leave it out: a release publishes every group; order the release table when you read it.;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY age, id) FROM cases;
+DP010 at 57: quantiles are those of one column, in ascending order
+hint: Write percentile_disc(0.5) WITHIN GROUP (ORDER BY age), or dp_bounds(age, 0, 100, 5) for bounds and grid of its own.;
+
+-- every: 1 day
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY age) FROM cases;
+DP010 at 52: column age has no bounds, so that a quantile of it could lie anywhere
+hint: SELECT dp_bounds('cases', 'age', low, high); values beyond are counted as the nearer bound.;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY county) FROM cases;
+DP010 at 52: percentile_disc() needs a column of numbers, and county is of type pg_catalog.varchar
+hint: Count entries instead: count(*) FILTER (WHERE condition).;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(county, 0, 1, 1)) FROM cases;
+DP010 at 62: percentile_disc() needs a column of numbers, and county is of type pg_catalog.varchar
+hint: Count entries instead: count(*) FILTER (WHERE condition).;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100)) FROM cases;
+DP010 at 52: dp_bounds() has other arguments than these
+hint: Write percentile_disc(0.5) WITHIN GROUP (ORDER BY age), or dp_bounds(age, 0, 100, 5) for bounds and grid of its own.;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 3)) FROM cases;
+DP010 at 52: low and high must be multiples of the grid
+hint: Values are rounded to multiples of the grid.;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 0)) FROM cases;
+DP010 at 52: low must be below high, and the grid above 0
+hint: Write percentile_disc(0.5) WITHIN GROUP (ORDER BY age), or dp_bounds(age, 0, 100, 5) for bounds and grid of its own.;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 100, 0, 5)) FROM cases;
+DP010 at 52: low must be below high, and the grid above 0
+hint: Write percentile_disc(0.5) WITHIN GROUP (ORDER BY age), or dp_bounds(age, 0, 100, 5) for bounds and grid of its own.;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 5000, 1)) FROM cases;
+DP010 at 52: the grid has more than 4096 values between the bounds
+hint: Give quantiles a coarser one: ORDER BY dp_bounds(age, 0, 100, 5).;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY age + 1) FROM cases;
+DP010 at 56: arithmetic is not allowed
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY lower(county)) FROM cases;
+DP010 at 52: percentile_disc() orders by a column
+hint: Write percentile_disc(0.5) WITHIN GROUP (ORDER BY age), or dp_bounds(age, 0, 100, 5) for bounds and grid of its own.;
+
+SELECT percentile_disc(0.5) OVER () FROM cases;
+DP010 at 29: window functions are not allowed
+hint: Write count(*), sum(column) and GROUP BY.;
+
+SELECT count(*) WITHIN GROUP (ORDER BY age) FROM cases;
+DP010 at 8: count(*) and other figures belong into the list after SELECT, and only there;
+
+SELECT count(*) FROM cases ORDER BY dp_bounds(age, 0, 100, 5);
+DP010 at 28: the order and number of rows cannot be chosen
+hint: Leave it out: a release publishes every group; order the release table when you read it.;
+
+SELECT dp_bounds(age, 0, 100, 5), count(*) FROM cases GROUP BY 1;
+DP010 at 8: the function dp_bounds() is not allowed
+hint: Only lower(column) and upper(column) can be called: any other could fail, change or run code of its own.;
+
+SELECT count(*) FROM cases WHERE percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) = 3;
+DP010 at 34: figures belong into the list after SELECT, and only there;
+
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FILTER (WHERE dp_time > now() - INTERVAL '7 days') AS m FROM cases;
+DP010 at 8: a quantile has the window of WHERE
+hint: Declare it as a release of its own.;
+
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FROM cases;
+DP010 at 8: percentile_cont() is not available: it lies between two entries' values, and one entry can move it from any value to any other
+hint: Quantiles are read from noisy counts: percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) AS median.;
+
+SELECT max(age) FROM cases;
+DP010 at 8: max() cannot be released: one entry alone decides it, so that its noise would have to be as wide as the column
+hint: Count beyond limits of your own: count(*) FILTER (WHERE age >= 90) AS over_90.;
+
+SELECT count(DISTINCT age) FROM cases;
+DP010 at 8: the number of distinct values cannot be released: one entry decides whether a value occurs, as often as others with that value come and go
+hint: Count entries with count(DISTINCT id), or group by the column, with its values as public keys.;
+
+-- every: 1 day
+-- max_error: 5
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FROM cases;
+DP001: max_error is not for quantiles: what they err in is rank, which depends on many counts
+hint: Give epsilon; the notes of dp_plan_release show the rank error.;
+
+-- every: 1 day
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 5)) FROM cases WHERE dp_time > now() - INTERVAL '1 day';
+DP010 at 8: percentile_disc() of changes means nothing: measure net sums what came less what went
+hint: Use measure => 'entered' for those who came in the window, 'left' for those who went, or 'state' without a window.;

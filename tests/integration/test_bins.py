@@ -300,7 +300,7 @@ def test_what_else_a_histogram_can_do(people):
         (
             "SELECT county, width_bucket(age, 0, 9, 999) AS a, width_bucket(score, 0, 9, 999) AS b, count(*) FROM people GROUP BY 1, 2, 3",
             {"groups": "VALUES ('A')"},
-            "at most 100000 group keys",
+            "at most 100000 cells",
         ),
         (
             "SELECT width_bucket(age, 0, 9, 3) AS n, count(*) FROM people GROUP BY n",

@@ -20,6 +20,7 @@ _BEFORE_PARENTHESIS = KEYWORDS - {"null", "true", "false"} | {"where", "group by
 _STATEMENT_ONLY = {
     "now": "An entry would change without a mutation. The window of a declaration moves with now(); a question is given its own.",
     **dict.fromkeys(FIGURES, "A condition is about one entry; figures stand after SELECT."),
+    "percentile_disc": "A condition is about one entry; figures stand after SELECT.",
     "width_bucket": "Bins are keys of GROUP BY of a declaration; in a condition, compare the column with the edges.",
     "tumble": "TUMBLE belongs into GROUP BY of a declaration.",
     "hop": "HOP belongs into GROUP BY of a declaration.",
@@ -58,7 +59,7 @@ def _guard_word(draft: Draft, words: list[str], index: int, word: str, *, called
                 "functions and operators with a schema are not allowed", token.start, "Only lower(column) and upper(column) can be called."
             )
         return _token(TokenType.IDENTIFIER, word, token)
-    if grammar.is_statement and (_is_part_of_figure(words, index, word) or (word == "array" and words[index + 1 : index + 2] == ["["])):
+    if grammar.is_statement and (_is_part_of_figure(words, index, word) or _is_part_of_quantile(words, index, word)):
         return token
     if called and word not in _BEFORE_PARENTHESIS | {"as"}:
         if index and words[index - 1].lower() == "as":
@@ -98,6 +99,19 @@ def _is_part_of_figure(words: list[str], index: int, word: str) -> bool:
     if word == "filter":
         return before[-1:] == [")"] and [following.lower() for following in words[index + 1 : index + 3]] == ["(", "where"]
     return word == "distinct" and len(before) == 2 and before[1] == "(" and before[0] in FIGURES  # noqa: PLR2004 name and parenthesis
+
+
+def _is_part_of_quantile(words: list[str], index: int, word: str) -> bool:
+    """ARRAY before a bracket; WITHIN GROUP (ORDER BY behind a closing parenthesis, and dp_bounds( behind that: keywords only there."""
+    around = [" ".join(one.lower().split()) for one in words[max(0, index - 4) : index + 4]]
+    place = min(index, 4)
+    if word == "array":
+        return around[place + 1 : place + 2] == ["["]
+    phrase = [")", "within", "group", "(", "order by", "dp_bounds", "("]
+    if word not in phrase[1:6] or (word == "dp_bounds" and around[place + 1 : place + 2] != ["("]):
+        return False
+    length = phrase.index(word)
+    return around[max(0, place - length) : place + 1] == phrase[max(0, length - 4) : length + 1]
 
 
 def _is_unknown(words: list[str], index: int, word: str) -> bool:

@@ -1,4 +1,4 @@
-"""Read the figures after SELECT: count, sum, avg, variance, stddev, each with a condition and a window (FILTER) and a name of its own."""
+"""Read the figures after SELECT: counts, sums, means, variances and quantiles, each with a FILTER and a name of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sqlglot import exp
 from dbext.query.compile.draft import Draft
 from dbext.query.compile.nodes import column_of, expect, name_of, offset_of, unwrap
 from dbext.query.compile.read_predicate import read_predicate
+from dbext.query.compile.read_quantiles import QUANTILES, quantiles_of
 from dbext.query.compile.read_time_range import read_time_range
 from dbext.query.compile.split_conditions import operands
 from dbext.query.declaration import Ago, Figure, TimeRange
@@ -33,7 +34,7 @@ _WINDOWS = "Write count(*) FILTER (WHERE dp_time > now() - INTERVAL '7 days') AS
 def is_figure(node: exp.Expression) -> bool:
     """Whether an item of the list after SELECT is a figure, named or not."""
     inner = node.this if isinstance(node, exp.Alias) else node
-    return isinstance(inner, (exp.Filter, *FUNCTIONS))
+    return isinstance(inner, (exp.Filter, exp.WithinGroup, exp.PercentileDisc, *FUNCTIONS))
 
 
 def require_figures(draft: Draft) -> None:
@@ -44,7 +45,7 @@ def require_figures(draft: Draft) -> None:
 
 def read_figures(draft: Draft) -> Draft:
     """Fill `figures`, and note how their windows were read."""
-    read = [_figure(draft, item) for item in draft.tree.expressions if is_figure(item)]
+    read = [one for item in draft.tree.expressions if is_figure(item) for one in _figures(draft, item)]
     figures = tuple(figure for figure, _ in read)
     _check_windows(figures)
     _check_labels(figures)
@@ -63,8 +64,8 @@ def check_one_window(draft: Draft) -> Draft:
     return draft
 
 
-def _figure(draft: Draft, item: exp.Expression) -> tuple[Figure, tuple[str, ...]]:
-    """One figure, and the notes about its window."""
+def _figures(draft: Draft, item: exp.Expression) -> list[tuple[Figure, tuple[str, ...]]]:
+    """The figure of an item, or the several ones of a list of fractions, each with the notes about its window."""
     label, place = None, offset_of(item)
     if isinstance(item, exp.Alias):
         alias = expect(draft, item, exp.Alias, "this", "alias")
@@ -73,19 +74,20 @@ def _figure(draft: Draft, item: exp.Expression) -> tuple[Figure, tuple[str, ...]
     if isinstance(item, exp.Filter):
         filtered = expect(draft, item, exp.Filter, "this", "expression")
         item, condition = filtered.this, expect(draft, filtered.expression, exp.Where, "this").this
-    figure = replace(_function(draft, item), label=label, offset=place)
+    made = quantiles_of(draft, item, label) if isinstance(item, QUANTILES) else [replace(_function(draft, item), label=label)]
+    figures = [replace(figure, offset=place) for figure in made]
     if condition is None:
-        return figure, ()
+        return [(figure, ()) for figure in figures]
     inside = replace(draft, conditions=tuple(operands(draft, condition, exp.And)), range=None, predicate=None, notes=())
     inside = read_predicate(read_time_range(inside))
     window = inside.range if inside.mentions_dp_time else None
-    return replace(figure, predicate=inside.predicate, range=window), inside.notes
+    return [(replace(figure, predicate=inside.predicate, range=window), inside.notes) for figure in figures]
 
 
 def _function(draft: Draft, item: exp.Expression) -> Figure:
     """A call: count(*), count(column), count(DISTINCT unit), or another function of one numeric column."""
     if type(item) not in FUNCTIONS:
-        raise refused("a figure is count, sum, avg, variance or stddev", offset_of(item), _NO_FIGURE)
+        raise refused("a figure is count, sum, avg, variance, stddev or percentile_disc", offset_of(item), _NO_FIGURE)
     call, name = expect(draft, item, type(item), "this", "big_int"), FUNCTIONS[type(item)]
     inner = unwrap(draft, call.this)
     if isinstance(inner, exp.Star) and name == "count":
@@ -118,6 +120,8 @@ def _check_windows(figures: tuple[Figure, ...]) -> None:
     if bare is not None:
         raise refused("this figure has no window, and others have", bare.offset, _WINDOWS)
     for figure in figures:
+        if figure.fraction is not None:
+            raise refused("a quantile has the window of WHERE", figure.offset, "Declare it as a release of its own.")
         if not isinstance(figure.range.lower, Ago) or figure.range.is_fixed:
             raise refused("the window of a FILTER moves with now()", figure.offset, _WINDOWS)
         if figure.range.upper != timed[0].upper:
