@@ -1,8 +1,8 @@
 """What a declaration's figures are made of: the exact sums over entries that noise is added to.
 
 A count adds 1 for each entry, a sum the entry's value on a grid of whole numbers, a sum of squares the square of its distance from the
-middle of the bounds. Means and variances are worked out from noisy sums, for free; quantiles
-from noisy counts by value. Equal statistics of several figures are noised once.
+middle of the bounds. Means and variances are worked out from noisy sums, for free; quantiles from
+noisy counts by value. Equal statistics of several figures are noised once.
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ def _columns(publication: Publication, formula: Formula) -> FigureColumns:
 
 
 def _quantile_columns(publication: Publication, formula: Formula) -> FigureColumns:
+    counted = "entries" if publication.statistic(formula.sources[0]).term is None else "rows"
     return FigureColumns(
         label=formula.label,
         said=_said_of_quantile(publication, formula),
@@ -68,7 +69,7 @@ def _quantile_columns(publication: Publication, formula: Formula) -> FigureColum
         rounds=False,
         band=publication.main.band,
         error="rank_error",
-        error_said="Number of entries by which the rank of the value may be off, with 95% confidence, for the noise",
+        error_said=f"Number of {counted} by which the rank of the value may be off, with 95% confidence, for the noise",
     )
 
 

@@ -141,6 +141,35 @@ def cells_at_end(states, spread):
     return found
 
 
+def test_quantiles_and_bins_of_units_of_several_rows_are_of_the_rows_that_count(tracked):
+    """The first two visits of each patient; a patient is charged for both of them, in cells of their own choice."""
+    visits = tracked("id integer PRIMARY KEY, patient text NOT NULL, cost integer", name="visits", unit=["patient"], rows_per_unit=2)
+    visits.execute("SELECT dp_add_constraint('visits', 'any', max_mutations => 4)")
+    visits.execute("SELECT dp_set_budget('visits', 1000)")
+    text = "SELECT percentile_disc(ARRAY[0.25, 0.5]) WITHIN GROUP (ORDER BY dp_bounds(cost, 0, 100, 10)) AS cost FROM visits"
+    declare(visits, "costs", text, epsilon=400)
+    declare(visits, "bins", "SELECT width_bucket(cost, ARRAY[20, 60]) AS bin, count(*) FROM visits GROUP BY bin", epsilon=400)
+    chance, ends = random.Random(3), []
+    for day in (1, 2, 3):
+        visits.day(day)
+        visits.execute("DELETE FROM visits WHERE mod(id, 5) = %s", (day,))
+        rows = [(100 * day + n, f"p{chance.randrange(15)}", chance.choice([None, -7, 4, 5, 38, 77, 900])) for n in range(20)]
+        for row in rows:
+            visits.execute("INSERT INTO visits VALUES (%s, %s, %s)", row)
+        first = "SELECT cost FROM (SELECT cost, row_number() OVER (PARTITION BY patient ORDER BY id) AS n FROM visits) AS v WHERE n <= 2 AND cost IS NOT NULL"
+        ends.append([value for (value,) in visits.database.fetch(first)])
+    visits.day(4)
+    visits.execute("CALL dp_publish()")
+    for day, costs in enumerate(ends, 1):
+        steps = sorted((min(max(cost, 0), 100) + 5) // 10 * 10 for cost in costs)
+        expected = tuple(float(steps[-(-len(steps) // part) - 1]) for part in (4, 2))
+        assert visits.database.fetch(f"SELECT cost_25, cost_50 FROM dp_release.costs WHERE release_no = {day}") == [expected]
+        counts = Counter((cost >= 20) + (cost >= 60) for cost in costs)
+        assert dict(visits.database.fetch(f"SELECT bin, state FROM dp_release.bins WHERE release_no = {day}")) == {n: counts[n] for n in range(3)}
+    for plan in visits.database.fetch("SELECT plan -> 'plan' ->> 'grouped', plan -> 'plan' ->> 'values' FROM dbext_private.release"):
+        assert plan == ("true", "[0, 2]")
+
+
 @pytest.mark.parametrize("measure", ["entered", "left"])
 def test_events_have_quantiles(people, measure):
     text = "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 50)) FROM people WHERE dp_time > now() - INTERVAL '1 day'"
