@@ -106,6 +106,21 @@ class KeyDeltaExceeded(DbextError):
         )
 
 
+class KeyAllowanceExceeded(KeyDeltaExceeded):
+    """Group keys taken from the data whose delta the caller's own allowance on the table does not cover."""
+
+    def __init__(self, role: str, table: str, *, needed: object, key_delta: object):
+        super().__init__(role, needed=needed, key_delta=key_delta)
+        self.message = (
+            f'the allowance of role "{role}" on table {table} holds key_delta {key_delta} for group keys taken from the data, '
+            f"and {needed} is needed with all that it has declared"
+        )
+        self.hint = (
+            "Ask for a smaller key_delta, list the keys with groups =>, or let the DBA review the allowance with "
+            "dp_set_allowance(..., key_delta => ...)."
+        )
+
+
 class UnboundedLoss(DbextError):
     """A release whose loss no constraint and no horizon bounds."""
 

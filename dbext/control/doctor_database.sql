@@ -54,6 +54,12 @@ SELECT r.name, CASE WHEN r.last_error IS NOT NULL THEN format('its last publicat
 FROM dbext_private.release r JOIN dbext_private.seal_head h USING (table_id)
 WHERE r.state <> 'dropped' AND (r.last_error IS NOT NULL OR r.state = 'active' AND r.next_end <= h.tick OR r.next_answer < r.next_period)
 
+-- name: data_keys
+-- note
+-- Of keys taken from the data nothing limits how many are hidden: publication takes time and space for each, which whoever watches the server sees.
+SELECT r.name, 'its group keys are taken from the data: publish on schedule, out of its readers'' sight', NULL
+FROM dbext_private.release r WHERE r.state <> 'dropped' AND r.plan ? 'key_checks'
+
 -- name: clock_steps
 -- warning
 -- When the clock was set back or runs ahead, mutations fall into later ticks than they should, though into one each.

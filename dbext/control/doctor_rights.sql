@@ -117,6 +117,8 @@ FROM (SELECT 'dp_revoke' AS call, '' AS rest, x.table_id, x.role_name FROM dbext
     UNION ALL SELECT 'dp_set_allowance', ', NULL', y.table_id, y.role_name FROM dbext_private.allowance y) g
 JOIN dbext_private.tracked_table t USING (table_id)
 WHERE NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = g.role_name)
+    AND (g.call <> 'dp_set_allowance' OR NOT EXISTS (SELECT FROM dbext_private.role_identity i
+        JOIN dbext_private.role_identity k USING (first_name) JOIN pg_roles r ON r.oid = k.role_oid OR r.rolname = k.role_name WHERE i.role_name = g.role_name))
 
 -- name: statement_statistics
 -- warning, safe

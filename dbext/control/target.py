@@ -135,11 +135,13 @@ class Target:
                     self._copy(structure[kind], periods)
             if any(periods and min(periods) <= release.delivered for periods in missing.values()):
                 log.warning("the release target lacked periods of %s: filled again from what is stored here", release.name)
-            if missing["table"]:
+            # Every period leaves its number, that without rows too: no key may have been shown by then.
+            through = max([release.published, *missing["table"]])
+            if through > last_no or missing["table"]:
                 self.connection.execute(
                     "UPDATE dbext_target.release AS r SET last_no = greatest(r.last_no, %s), delivered_at = pg_catalog.clock_timestamp() "
                     "WHERE r.source = %s AND r.identity = %s",
-                    [max(missing["table"]), self.lineage, release.identity],
+                    [through, self.lineage, release.identity],
                 )
         self._compared.add(release.identity)
         self.source.execute("SELECT dbext_private.note_delivered(%s, %s)", [release.release_id, release.published])

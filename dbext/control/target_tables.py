@@ -33,7 +33,7 @@ CREATE TABLE dbext_target.release (
     PRIMARY KEY (source, identity)
 );
 COMMENT ON TABLE dbext_target.release IS
-    'Releases by source: what is here up to period last_no was committed together with that number';
+    'Releases by source: what is here up to period last_no was committed together with that number, periods without rows included';
 COMMENT ON COLUMN dbext_target.release.accepted_no IS
     'Up to here the source may have published other values since: it was put back, and that was accepted';
 CREATE TABLE dbext_target.ledger (

@@ -5,22 +5,43 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dbext.database.session import Session
 from dbext.database.statements import statements
 from dbext.privacy.charge import Charge, charge_from_json
+from dbext.privacy.key_checks import KeyChecks, key_checks_from_json
 
 SQL = statements("allowances")
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What an entry of a table may lose to all that one role asks and declares; the budget is None while the table has none."""
+    """What an entry of a table may lose to all that one role asks and declares; the budget is None while the table has none.
+
+    `own`: it is that of who asks, whatever it was called.
+    """
 
     table_id: int
     role_name: str
     epsilon: str
+    key_delta: str
     budget_id: int | None
+    own: bool
+
+
+class Limits(NamedTuple):
+    """What a role may spend on a table: of epsilon, and of key_delta."""
+
+    epsilon: str
+    key_delta: str
+
+
+class Spent(NamedTuple):
+    """What a role has asked and declared about a table, reservations included, and the checks of its keys taken from the data."""
+
+    charges: list[Charge]
+    checks: list[KeyChecks]
 
 
 def role_exists(session: Session, name: str) -> bool:
@@ -28,9 +49,14 @@ def role_exists(session: Session, name: str) -> bool:
     return bool(session.fetch(SQL["role"], name))
 
 
-def set_allowance(session: Session, table_id: int, role_name: str, epsilon: str) -> None:
-    """Say what a role may spend on a table."""
-    session.execute(SQL["set_allowance"], table_id, role_name, epsilon)
+def set_allowance(session: Session, table_id: int, role_name: str, epsilon: str, key_delta: str | None) -> str:
+    """Say what a role may spend on a table; without a key_delta it keeps the one it has, 0 at first. Returns that."""
+    return session.fetch(SQL["set_allowance"], table_id, role_name, epsilon, key_delta)[0]["key_delta"]
+
+
+def note_role(session: Session, role_name: str) -> None:
+    """Remember what a role is called, so that its spending is found when it is renamed."""
+    session.execute(SQL["note_role"], role_name)
 
 
 def end_allowance(session: Session, table_id: int, role_name: str) -> bool:
@@ -38,21 +64,24 @@ def end_allowance(session: Session, table_id: int, role_name: str) -> bool:
     return session.execute(SQL["end_allowance"], table_id, role_name) > 0
 
 
-def allowance_of(session: Session, table_id: int, role_name: str) -> str | None:
-    """Return the epsilon that a role may spend on a table, None if only the budget limits it."""
+def allowance_of(session: Session, table_id: int, role_name: str) -> Limits | None:
+    """Return what a role may spend on a table, None if only the budget limits it."""
     rows = session.fetch(SQL["allowance_of"], table_id, role_name)
-    return rows[0]["epsilon"] if rows else None
+    return Limits(**rows[0]) if rows else None
 
 
-def charges_of(session: Session, table_id: int, role_name: str) -> list[Charge]:
-    """Return all that a role has asked and declared about a table, reservations included."""
+def spent_by(session: Session, table_id: int, role_name: str) -> Spent:
+    """Return all that a role has asked and declared about a table, under whatever name."""
     rows = session.fetch(SQL["charges_of"], table_id, role_name)
-    return [charge_from_json(data) for row in rows for data in json.loads(row["charges"])]
+    return Spent(
+        [charge_from_json(data) for row in rows for data in json.loads(row["charges"])],
+        [key_checks_from_json(data) for row in rows for data in json.loads(row["key_checks"])],
+    )
 
 
-def allowances(session: Session) -> list[Allowance]:
-    """Return every allowance."""
-    return [Allowance(**row) for row in session.fetch(SQL["allowances"])]
+def allowances(session: Session, role_name: str) -> list[Allowance]:
+    """Return every allowance, those of a role marked as its own."""
+    return [Allowance(**row) for row in session.fetch(SQL["allowances"], role_name)]
 
 
 def grant(session: Session, table_id: int, role_name: str, positions: Sequence[int] | None) -> None:

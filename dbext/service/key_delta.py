@@ -27,6 +27,13 @@ def committed_key_delta(session: Session, budget: Budget, extra: dict[int, Seque
     return delta_of(chance, budget.epsilon) if chance else chance
 
 
+def key_delta_of(session: Session, table_id: int, checks: Sequence[KeyChecks], budget: Budget) -> Fraction:
+    """Return the delta that some checks of one table need, at its constraints of today."""
+    types = catalog.accounted_types(session, catalog.tracked_table(session, table_id)) if checks else ()
+    chance = sum((one.chance(types) for one in checks), Fraction(0))
+    return delta_of(chance, budget.epsilon) if chance else chance
+
+
 def require_key_delta(session: Session, budget: Budget, extra: dict[int, Sequence[KeyChecks]] | None = None) -> None:
     """Refuse what a locked budget's key_delta does not cover: further checks, looser constraints, other figures."""
     needed = committed_key_delta(session, budget, extra)

@@ -78,9 +78,9 @@ def reserve_release(
     if not same or terms(catalog.accounted_types(session, table), budget) != known_terms:
         return {"left": None}
     asked = [charge_from_json(one) for one in charges]
-    require_allowed(session, budget, table, asked, epsilon, declared_by)
-    left = require_fits(session, budget, table_id, asked, epsilon)
     checks = [key_checks_from_json(one) for one in key_checks]
+    require_allowed(session, budget, table, asked, epsilon, declared_by, checks)
+    left = require_fits(session, budget, table_id, asked, epsilon)
     if checks:
         require_key_delta(session, budget, {table_id: checks})
     ledger.append(

@@ -88,15 +88,21 @@ def add_cells(session: Session, due: Due, through: int) -> int:
 
 
 def show_keys(session: Session, due: Due, periods: Sequence[int], noisy: Answers) -> None:
-    """Show hidden keys whose answers pass the threshold, each from its first such period on. `noisy` holds the answers of the periods."""
+    """Show hidden keys whose answers pass the threshold, each from its first such period on. `noisy` holds the answers of the periods.
+
+    A key is looked at only where its exact answer is not 0. Exact answers are summed from all ticks, and that only in the rare periods in
+    which some hidden key passes: at most once for each key that is shown, but for the chance that noise alone passes.
+    """
     hidden = releases.hidden_cells(session, due.release.release_id)
-    exact = exact_answers(session, due.noisings[0], periods)
+    least = [threshold(due.plan, due.checks, period) for period in periods]
+    passing = [{cell for cell in hidden if answer[cell - 1] > limit} for answer, limit in zip(noisy, least, strict=True)]
+    where = [place for place, cells in enumerate(passing) if cells]
+    exact = exact_answers(session, due.noisings[0], [periods[place] for place in where]) if where else []
     shown: dict[int, int] = {}
-    for place, period in enumerate(periods):
-        least = threshold(due.plan, due.checks, period)
-        for cell in hidden:
-            if cell not in shown and exact[place][cell - 1] != 0 and noisy[place][cell - 1] > least:
-                shown[cell] = period
+    for place, answer in zip(where, exact, strict=True):
+        for cell in passing[place]:
+            if answer[cell - 1] != 0:
+                shown.setdefault(cell, periods[place])
     if shown:
         releases.show_keys(session, due.release.release_id, shown)
 

@@ -318,10 +318,20 @@ CREATE TABLE dbext_private.allowance (
     table_id  integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
     role_name text NOT NULL,
     epsilon   numeric NOT NULL CONSTRAINT allowance_not_negative CHECK (epsilon OPERATOR(pg_catalog.>=) 0.0),
+    key_delta numeric NOT NULL DEFAULT 0 CONSTRAINT allowed_key_delta CHECK (key_delta OPERATOR(pg_catalog.>=) 0.0),
     PRIMARY KEY (table_id, role_name)
 );
 COMMENT ON TABLE dbext_private.allowance IS
-    'What an entry of a table may lose to all that one role asks and declares. The row of dbext_analyst is for each analyst who has none of his own.';
+    'What an entry of a table may lose to all that one role asks and declares, group keys included. The row of dbext_analyst is for each analyst who has none of his own.';
+
+CREATE TABLE dbext_private.role_identity (
+    first_name text NOT NULL,
+    role_name  text NOT NULL,
+    role_oid   oid,
+    PRIMARY KEY (first_name, role_name)
+);
+COMMENT ON TABLE dbext_private.role_identity IS
+    'Names under which the same role has spent: allowances outlive ALTER ROLE ... RENAME. OIDs are those of this cluster; NULL: of another one.';
 
 CREATE TABLE dbext_private.loss_bound (
     table_id   integer PRIMARY KEY REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
@@ -367,7 +377,7 @@ DECLARE
     relation text;
 BEGIN
     FOREACH relation IN ARRAY ARRAY['cluster_identity', 'budget', 'tracked_table', 'tracked_partition', 'tracked_column', 'column_bounds', 'entry_type', 'seal_head', 'seal',
-        'schema_event', 'public_column', 'release', 'release_key', 'release_member', 'tick_sum', 'node', 'noise_state', 'report', 'ledger', 'question', 'table_grant', 'allowance'] LOOP
+        'schema_event', 'public_column', 'release', 'release_key', 'release_member', 'tick_sum', 'node', 'noise_state', 'report', 'ledger', 'question', 'table_grant', 'allowance', 'role_identity'] LOOP
         PERFORM pg_catalog.pg_extension_config_dump(('dbext_private.' || relation)::pg_catalog.regclass, '');
     END LOOP;
     FOREACH relation IN ARRAY ARRAY['budget_budget_id_seq', 'tracked_table_table_id_seq', 'schema_event_event_no_seq',

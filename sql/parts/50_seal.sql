@@ -110,6 +110,9 @@ BEGIN
         AND NOT EXISTS (SELECT FROM dbext_private.ledger AS b WHERE b.release_id = l.release_id AND b.kind = 'return');
     DELETE FROM dbext_private.cluster_identity;
     PERFORM dbext_private.remember_cluster();
+    -- After pg_upgrade roles have their OIDs still; after a dump names alone say who is who.
+    UPDATE dbext_private.role_identity AS i SET role_oid = NULL
+    WHERE NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.oid = i.role_oid AND r.rolname = i.role_name);
     PERFORM dbext_private.relocate_partitions();
     -- A table that is tracked is known by its triggers; of one that is not, a restore left nothing but the name.
     UPDATE dbext_private.tracked_table AS t SET relation = coalesce((SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace

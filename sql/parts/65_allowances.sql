@@ -24,15 +24,26 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dp_revoke(regclass, text) IS 'Take back what dp_grant gave a role on a table.';
 
-CREATE FUNCTION dp_set_allowance(tbl regclass, role_name text, epsilon numeric) RETURNS text
+CREATE FUNCTION dbext_private.names_of(role_name text) RETURNS text[]
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT ARRAY(SELECT names_of.role_name UNION SELECT i.role_name FROM dbext_private.role_identity AS i WHERE i.first_name IN (
+        SELECT k.first_name FROM dbext_private.role_identity AS k
+        WHERE k.role_name = names_of.role_name
+            OR (k.role_oid = (SELECT r.oid FROM pg_roles AS r WHERE r.rolname = names_of.role_name) AND dbext_private.is_home())))
+$$;
+COMMENT ON FUNCTION dbext_private.names_of(text) IS 'A role''s name, with those under which it has spent before it was renamed.';
+
+CREATE FUNCTION dp_set_allowance(tbl regclass, role_name text, epsilon numeric, key_delta numeric DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN dbext_private.call('set_allowance', jsonb_build_object('tbl', tbl::oid::bigint, 'role_name', role_name, 'epsilon', epsilon::text)) #>> '{}';
+    RETURN dbext_private.call('set_allowance', jsonb_build_object(
+        'tbl', tbl::oid::bigint, 'role_name', role_name, 'epsilon', epsilon::text, 'key_delta', key_delta::text)) #>> '{}';
 END $$;
-COMMENT ON FUNCTION dp_set_allowance(regclass, text, numeric) IS
-    'Set what an entry may lose to all that one role asks and declares, besides the budget; for dbext_analyst: to each analyst without an allowance of his own. NULL: no allowance.';
+COMMENT ON FUNCTION dp_set_allowance(regclass, text, numeric, numeric) IS
+    'Set what an entry may lose to all that one role asks and declares, besides the budget, and what its keys taken from the data may cost; for dbext_analyst: to each analyst without an allowance of his own. NULL epsilon: no allowance.';
 
-CREATE TYPE dbext_private.allowance_figures AS (table_id integer, role_name text, epsilon numeric, spent numeric, "left" numeric);
+CREATE TYPE dbext_private.allowance_figures AS (
+    table_id integer, role_name text, epsilon numeric, spent numeric, "left" numeric, key_delta numeric, key_delta_spent numeric);
 COMMENT ON TYPE dbext_private.allowance_figures IS 'Figures of one allowance.';
 
 CREATE FUNCTION dbext_private.allowance_figures() RETURNS SETOF dbext_private.allowance_figures
@@ -51,7 +62,7 @@ $$;
 COMMENT ON FUNCTION dbext_private.visible_grants() IS 'What dp_grant gave: all to administrators, to others what concerns them.';
 
 CREATE VIEW dbext.allowance AS
-SELECT pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, a.role_name, a.epsilon, a.spent, a."left"
+SELECT pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, a.role_name, a.epsilon, a.spent, a."left", a.key_delta, a.key_delta_spent
 FROM dbext_private.allowance_figures() AS a
 JOIN dbext_private.tracked_table AS t ON t.table_id OPERATOR(pg_catalog.=) a.table_id;
 COMMENT ON VIEW dbext.allowance IS 'What roles may spend and have spent, by table: administrators see all, others their own.';
@@ -60,6 +71,8 @@ COMMENT ON COLUMN dbext.allowance.role_name IS 'The role; dbext_analyst: each an
 COMMENT ON COLUMN dbext.allowance.epsilon IS 'What an entry may lose to all that it asks and declares';
 COMMENT ON COLUMN dbext.allowance.spent IS 'What was spent or reserved';
 COMMENT ON COLUMN dbext.allowance."left" IS 'What may still be asked for, if the budget has as much';
+COMMENT ON COLUMN dbext.allowance.key_delta IS 'What of the budget''s key_delta its group keys taken from the data may cost';
+COMMENT ON COLUMN dbext.allowance.key_delta_spent IS 'What they cost, rounded up';
 
 CREATE VIEW dbext.table_grant AS
 SELECT pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name, g.role_name,

@@ -102,7 +102,7 @@ GRANT EXECUTE ON FUNCTION
     dbext_private.note_delivered(integer, bigint),
     dp_grant(regclass, text, text[]),
     dp_revoke(regclass, text),
-    dp_set_allowance(regclass, text, numeric),
+    dp_set_allowance(regclass, text, numeric, numeric),
     dp_require_witness(interval),
     dbext_private.knows_ledger(bigint, text, bigint),
     dbext_private.unknown_rows(text[]),

@@ -260,6 +260,28 @@ def test_a_target_that_is_ahead_stops_publication(replayed, outside):
     assert "of which this database remembers 0" in deliver(replayed, outside, expected=3)
 
 
+def test_periods_without_rows_leave_their_number_at_the_target(database, outside):
+    """While every key of the data is hidden no period has rows: what is delivered is known all the same, and so is a target that is ahead."""
+    database.execute("CREATE TABLE person (id int PRIMARY KEY, county text NOT NULL); SET dbext.now = '2024-01-01 12:00+00'")
+    database.execute("SELECT dp_track('person'); SELECT dp_add_constraint('person', 'any', max_mutations => 3)")
+    database.execute("SELECT dp_set_budget('person', epsilon => 9, delta => 4e-6, key_delta => 2e-6); SELECT dp_publish_to('warehouse')")
+    database.execute("""SELECT dp_create_release('counts', 'SELECT county, count(*) FROM person GROUP BY county',
+        every => '1 day', horizon => 20, epsilon => 8, key_delta => 1e-6)""")
+    database.execute("INSERT INTO person VALUES (1, 'alone'); SET dbext.now = '2024-01-05 12:00+00'")
+    database.execute("CALL dp_publish()")
+    assert database.value("SELECT count(*) FROM dp_release.counts") == 0
+    delivered = "SELECT last_no, delivered_at FROM dbext_target.release"
+    for thorough in (True, False):
+        assert [(one.release, one.error) for one in deliver_only(database, outside, thorough=thorough)] == [("counts", None)]
+        ((last, moment),) = outside.fetch(delivered)
+        assert last == database.value("SELECT published FROM dbext.release_status") == 3
+    deliver_only(database, outside)
+    assert outside.fetch(delivered) == [(last, moment)], "nothing new leaves no trace"
+    database.execute("UPDATE dbext_private.release SET next_answer = next_answer - 1, next_period = next_period - 1")
+    with pytest.raises(DbextError, match="holds 3 periods of counts, of which this database remembers 2"):
+        deliver_only(database, outside)
+
+
 class Stopped:
     """A worker that was killed where a lock made it wait."""
 

@@ -99,7 +99,7 @@ def test_a_role_spends_within_its_allowance_exactly(told, ann, bob):
         assert "spent or reserved 1.75, asked 0.3, left 0.25" in said
         refused(connection, "DP020", DECLARE.format("two", "0.3"))
         connection.execute(ASK.format("id = 2", "0.25"))
-        assert connection.execute("TABLE dbext.allowance").fetchall() == [("public.cases", ann, 2, 2, 0)]
+        assert connection.execute("TABLE dbext.allowance").fetchall() == [("public.cases", ann, 2, 2, 0, 0, 0)]
         connection.execute(ASK.format("id = 1", 1))
         other.execute(ASK.format("id = 3", 5))
         assert other.execute("TABLE dbext.allowance").fetchall() == []
@@ -184,3 +184,66 @@ def test_figures_are_checked(told, ann):
     refused(told.session, "DP001", f"SELECT dp_set_allowance('cases', '{ann}', 'NaN')")
     refused(told.session, "DP002", f"SELECT dp_set_allowance('cases', '{ann}', NULL)")
     refused(told.session, "DP002", "SELECT dp_set_allowance('cases', 'nobody_of_this_name', 1)")
+
+
+KEYED = "SELECT dp_create_release('{}', 'SELECT county, count(*) FROM cases GROUP BY county', '1 day', horizon => 5, epsilon => 1, key_delta => {})"
+
+
+def test_an_allowance_holds_group_keys_of_the_data_too(told, ann, bob):
+    """Whoever has an allowance takes none of the budget's key_delta unless it says so, and then no more than that."""
+    told.session.execute("SELECT dp_set_budget('cases', epsilon => 9, delta => 4e-6, key_delta => 2e-6)")
+    for role in (ann, bob):
+        told.session.execute("SELECT dp_grant('cases', %s)", (role,))
+    told.session.execute("SELECT dp_set_allowance('cases', %s, 5)", (ann,))
+    with told.database.connect(ann) as connection, told.database.connect(bob) as other:
+        assert "holds key_delta 0 " in refused(connection, "DP020", KEYED.format("one", "1e-6"))
+        assert "and key_delta 0.000001 on table" in told.database.value("SELECT dp_set_allowance('cases', %s, 5, 1e-6)", (ann,))
+        connection.execute(KEYED.format("one", "0.6e-6"))
+        refused(connection, "DP020", KEYED.format("two", "0.6e-6"))
+        connection.execute(KEYED.format("two", "0.3e-6"))
+        ((delta, spent),) = connection.execute("SELECT key_delta, key_delta_spent FROM dbext.allowance").fetchall()
+        assert float(delta) == 1e-6
+        assert float(spent) == pytest.approx(0.9e-6, rel=1e-3)
+        told.session.execute("SELECT dp_set_allowance('cases', %s, 4)", (ann,))
+        assert float(told.database.value("SELECT key_delta FROM dbext.allowance")) == 1e-6, "it stays unless another one is said"
+        other.execute(KEYED.format("three", "1e-6"))
+        refused(other, "DP020", KEYED.format("four", "0.5e-6"))
+    refused(told.session, "DP001", f"SELECT dp_set_allowance('cases', '{ann}', 4, -1)")
+    refused(told.session, "DP001", f"SELECT dp_set_allowance('cases', '{ann}', NULL, 1e-6)")
+
+
+def test_a_role_that_is_renamed_keeps_its_allowance_and_what_it_spent(told, ann):
+    told.session.execute("SELECT dp_grant('cases', %s)", (ann,))
+    told.session.execute("SELECT dp_set_allowance('cases', %s, 2)", (ann,))
+    with told.database.connect(ann) as connection:
+        connection.execute(ASK.format("id = 1", "1.5"))
+    eve = f"{ann}_married"
+    told.session.execute(f"ALTER ROLE {ann} RENAME TO {eve}")
+    try:
+        told.session.execute("SELECT dp_grant('cases', %s)", (eve,))
+        with told.database.connect(eve) as connection:
+            assert connection.execute("SELECT role_name, spent FROM dbext.allowance").fetchall() == [(ann, told.database.value("SELECT 1.5"))]
+            assert "left 0.5" in refused(connection, "DP020", ASK.format("id = 2", 1))
+            connection.execute(ASK.format("id = 2", "0.25"))
+            told.session.execute("SELECT dp_set_allowance('cases', %s, 3)", (eve,))
+            assert "spent or reserved 1.75" in refused(connection, "DP020", ASK.format("id = 3", 2))
+            connection.execute(ASK.format("id = 3", "1.25"))
+        told.session.execute("SELECT dp_set_allowance('cases', %s, NULL)", (eve,))
+        assert told.database.fetch("TABLE dbext.allowance") == []
+    finally:
+        told.session.execute(f"ALTER ROLE {eve} RENAME TO {ann}")
+
+
+def test_after_a_dump_names_alone_say_who_is_who(told, ann):
+    """OIDs of another cluster mean other roles; what a role was called and spent stays known."""
+    told.session.execute("SELECT dp_grant('cases', %s); ", (ann,))
+    told.session.execute("SELECT dp_set_allowance('cases', %s, 2)", (ann,))
+    known = "SELECT count(*) FILTER (WHERE role_oid IS NOT NULL), count(*) FROM dbext_private.role_identity"
+    assert told.database.fetch(known) == [(1, 1)]
+    told.session.execute("UPDATE dbext_private.role_identity SET role_oid = 10")
+    told.session.execute("SELECT dp_confirm_upgrade()")
+    assert told.database.fetch(known) == [(0, 1)]
+    with told.database.connect(ann) as connection:
+        connection.execute(ASK.format("id = 1", "1.5"))
+        refused(connection, "DP020", ASK.format("id = 2", 1))
+    assert told.database.fetch(known) == [(1, 1)]
