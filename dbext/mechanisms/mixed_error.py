@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 
-from dbext.mechanisms.error import FINE, TAIL
-from dbext.privacy.noise import DiscreteLaplace, Noise
+from dbext.mechanisms.error import FINE, TAIL, Norms
+from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 #: Rates that Chernoff's bound is tried at.
 _RATES = 48
@@ -78,12 +78,51 @@ class ErrorLaw:
         )
 
 
+@dataclass(frozen=True)
+class NormsLaw:
+    """The same for very many draws of one fine discrete Gaussian, known by the norms of their weights alone."""
+
+    noise: DiscreteGaussian
+    norms: Norms
+
+    is_gaussian = True
+
+    @property
+    def variance(self) -> float:
+        """Variance of the continuous law."""
+        return float(self.noise.sigma_squared) * self.norms.squares
+
+    @property
+    def largest(self) -> float:
+        """The largest weight."""
+        return self.norms.largest
+
+    @property
+    def steps(self) -> float:
+        """The sum of all weights."""
+        return self.norms.sizes
+
+    @property
+    def apart(self) -> float:
+        """How likely the error is not that of rounded normal variables."""
+        return self.norms.number / (16 * float(self.noise.sigma_squared)) if self.noise.sigma_squared >= FINE else 1.0
+
+    def fastest(self, _factor: float) -> float:
+        """E exp(u factor error) is finite for every u."""
+        return math.inf
+
+    def growth(self, u: float) -> float:
+        """An upper bound on ln E exp(u error)."""
+        return u * u / 2 * self.variance
+
+
 def _log_moment(rate: float, u: float) -> float:
     """Return ln E exp(u X) of discrete Laplace noise with q = exp(-rate), for abs(u) < rate."""
     return 2 * math.log(-math.expm1(-rate)) - math.log(-math.expm1(u - rate)) - math.log(-math.expm1(-u - rate))
 
 
-Mix = tuple[tuple[float, ErrorLaw], ...]
+Law = ErrorLaw | NormsLaw
+Mix = tuple[tuple[float, Law], ...]
 
 
 @lru_cache(maxsize=4096)
@@ -103,7 +142,7 @@ def mixed_half_width(mix: Mix, miss: float) -> float:
     return min((math.log(2 / miss) + math.fsum(law.growth(u * factor) for factor, law in present)) / u for u in rates)
 
 
-def _gaussian(present: Sequence[tuple[float, ErrorLaw]], miss: float) -> float:
+def _gaussian(present: Sequence[tuple[float, Law]], miss: float) -> float:
     deviation = math.sqrt(math.fsum(factor * factor * law.variance for factor, law in present))
     apart = math.fsum(law.apart for _, law in present)
     if apart <= miss / 100:
@@ -114,6 +153,6 @@ def _gaussian(present: Sequence[tuple[float, ErrorLaw]], miss: float) -> float:
     return -NormalDist().inv_cdf(miss / 2) * deviation + max(factor * law.largest for factor, law in present) / 2
 
 
-def mixed_deviation(mix: Sequence[tuple[float, ErrorLaw]]) -> float:
+def mixed_deviation(mix: Sequence[tuple[float, Law]]) -> float:
     """Return the standard deviation of the sum of factor times error."""
     return math.sqrt(math.fsum(factor * factor * law.variance for factor, law in mix))

@@ -13,6 +13,7 @@ from dbext.mechanisms.encoded import EncodedMechanism, is_encoded
 from dbext.mechanisms.epochs import Epochs
 from dbext.mechanisms.error import TAIL, gaussian_half_width, half_width, variance_of
 from dbext.mechanisms.joint_bounds import joint_bounds
+from dbext.mechanisms.mixed_error import ErrorLaw, NormsLaw
 from dbext.mechanisms.protocol import Mechanism, Node
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.simultaneous import union_tail
@@ -152,6 +153,12 @@ class Plan:
         if self.buffered is not None:
             return math.sqrt(self.noise.variance * self.mechanism.norms(period).squares)
         return math.sqrt(variance_of(self.draws(self.mechanism.answer(period))))
+
+    def law(self, period: int) -> ErrorLaw | NormsLaw:
+        """The law of the noise in one cell of period n, to be mixed with others."""
+        if self.buffered is not None:
+            return NormsLaw(self.noise, self.mechanism.norms(period))
+        return ErrorLaw(tuple(self.draws(self.mechanism.answer(period))))
 
     def half_width_95(self, period: int) -> float:
         """Half width of the two-sided 95% interval of one cell of period n, by itself."""

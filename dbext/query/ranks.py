@@ -21,7 +21,7 @@ def reading_plan(publication: Publication, place: int) -> Plan:
 
 def law(plan: Plan, period: int) -> ErrorLaw:
     """The law of the error in one cell of a period."""
-    return ErrorLaw(tuple(plan.draws(plan.mechanism.answer(period))))
+    return plan.law(period)
 
 
 def rank_band(publication: Publication, formula: Formula, period: int, tail: float) -> Band:

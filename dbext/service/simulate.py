@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dbext.errors import BadArgument
 from dbext.mechanisms.sampling import draw
 from dbext.privacy.calibrate import noise_for
 from dbext.privacy.conversion import budget_picos, epsilon_of
@@ -22,6 +23,8 @@ from dbext.query.planner import candidates
 
 #: Endless releases are simulated for so many periods.
 PERIODS = 365
+#: Answers are worked out as a matrix: 200 MB for so many periods.
+MOST_PERIODS = 5_000
 RENOISED = "re-noised each period"
 
 
@@ -63,6 +66,8 @@ def simulate(file: DeclarationFile, changes: np.ndarray, repetitions: int, cells
     made = candidates(file.declaration, file.request, file.tick, file.types, file.delta)
     plans = sorted(((one.plan, one.chosen) for one in made), key=lambda pair: not pair[1])
     length = plans[0][0].horizon or min(PERIODS, max(1, len(changes)))
+    if length > MOST_PERIODS:
+        raise BadArgument(f"a simulation works out every period, and at most {MOST_PERIODS} of them", hint="Give a shorter horizon.")
     exact = series(plans[0][0], changes, length, file.request.start_tick)
     methods = [_method(plan, length, chosen=chosen) for plan, chosen in plans]
     if plans[0][0].kind == "running_total":

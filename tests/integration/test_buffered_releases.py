@@ -175,10 +175,13 @@ def test_a_draw_that_is_rolled_back_leaves_everything_as_it_was_and_one_that_is_
     assert failed(small) == set()
 
 
-def test_noise_is_not_drawn_again_when_the_catalog_is_set_back(small):
+@pytest.mark.parametrize("nodes", ["kept", "gone"])
+def test_noise_is_not_drawn_again_when_the_catalog_is_set_back(small, nodes):
     """The nodes of answered periods are gone, and their numbers free: what refuses is where the noise stands."""
     declare(small)
     live(small, 3)
+    if nodes == "gone":
+        small.session.execute("DELETE FROM dbext_private.node WHERE node_no > 0")
     before = small.database.fetch(NODES), small.database.fetch(STATE)
     small.session.execute("UPDATE dbext_private.release SET next_period = 2, next_answer = 2, next_end = next_end - 2")
     small.session.execute("TRUNCATE dp_release.one")

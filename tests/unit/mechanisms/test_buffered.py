@@ -16,6 +16,8 @@ from dbext.mechanisms.buffered import Buffered, buffered
 from dbext.mechanisms.buffered_table import TABLE, parameters
 from dbext.mechanisms.buffers import BITS, advanced, beginning, read_back
 from dbext.mechanisms.epochs import continuing
+from dbext.mechanisms.error import gaussian_half_width
+from dbext.mechanisms.mixed_error import ErrorLaw, NormsLaw, mixed_half_width
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.spread import spread
 from dbext.mechanisms.square_root import predicted_errors
@@ -23,6 +25,7 @@ from dbext.mechanisms.toeplitz import inverse_series
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
+from dbext.privacy.noise import DiscreteGaussian
 from dbext.privacy.profile import cost_per_touch, lifetime, reach
 from tests.unit.mechanisms.test_joint_sensitivity import CONSTRAINTS, admissible, effect, lives
 
@@ -160,6 +163,24 @@ def test_coefficients_are_those_of_the_buffers(horizon):
     inverse = inverse_series(np.array([value / c[0] for value in c]), horizon)
     assert (inverse[1:] < 1e-12).all()
     assert abs(inverse).sum() <= 2
+
+
+@pytest.mark.parametrize("renews", [False, True])
+def test_what_is_said_of_the_noise_is_what_its_weights_say(renews):
+    """Norms instead of thousands of weights: the same law, in all that intervals are made of, a hair wider for the rounding."""
+    first, noise = buffered(DAILY, 40, baseline=True), DiscreteGaussian(Fraction(2**50))
+    mechanism = continuing(first) if renews else first
+    for period in (1, 7, 40, *((41, 97) if renews else ())):
+        law = ErrorLaw(tuple((noise, weight) for _, weight in mechanism.answer(period)))
+        norms = NormsLaw(noise, mechanism.norms(period))
+        assert norms.variance == pytest.approx(law.variance)
+        assert norms.apart == pytest.approx(law.apart)
+        assert norms.steps == pytest.approx(2 * law.steps)
+        assert norms.largest == pytest.approx(law.largest)
+        for miss in (0.05, 1e-6, 1e-30):
+            one, other = (mixed_half_width(((1.0, each),), miss) for each in (law, norms))
+            assert one <= other <= one * (1 + 1e-4)
+            assert other == pytest.approx(gaussian_half_width(noise, mechanism.norms(period), miss))
 
 
 def test_buffers_that_prove_nothing_are_refused():

@@ -35,6 +35,11 @@ def test_fresh_noise_each_period_is_far_worse_for_totals():
     assert renoised.error > 3 * found[0].error
 
 
+def test_a_horizon_that_memory_would_not_hold_is_refused():
+    with pytest.raises(BadArgument, match="at most 5000"):
+        simulate(read_declaration(TOTAL.format("1e-6").replace("24", "5001")), wave(24, 1), 1, 1)
+
+
 def test_exact_series():
     changes = np.array([[1], [2], [0], [4]])
     total, window = (read_declaration(text) for text in (TOTAL.format(0), WINDOW))
