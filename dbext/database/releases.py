@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dbext.database import catalog
 from dbext.database.effects import GroupColumn
 from dbext.database.identifiers import qualified, quote_ident, shown
 from dbext.database.session import DatabaseError, Session
@@ -45,7 +46,22 @@ def from_row(session: Session, row: dict[str, Any]) -> Release:
     content = json.loads(row["plan"])
     if content.get("key_checks"):
         content["cells"] = session.fetch(SQL["cells"], row["release_id"])[0]["cells"]
+    content["columns"] = named_as_now(session, row["table_id"], content.get("columns", []))
     return Release(content=content, **{key: value for key, value in row.items() if key != "plan"})
+
+
+def named_as_now(session: Session, table_id: int, kept: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return kept columns with the names that their types and operators have now, if they are not PostgreSQL's own.
+
+    Whoever owns a schema can rename it, and put another one in its place whose types and operators would run code with our rights.
+    """
+    if all(one["literal_type"].startswith("pg_catalog.") for one in kept):
+        return kept
+    present = {column.position: column for column in catalog.columns(session, table_id, gone=True)}
+    return [
+        {**one, "literal_type": now.literal_type, "operators": dict(now.operators)} if (now := present.get(one["position"])) else one
+        for one in kept
+    ]
 
 
 def by_name(session: Session, name: str | None) -> Release:

@@ -144,6 +144,10 @@ BEGIN
     ELSE
         table_number := dbext_private.start_tracking(known.table_id, relation, tick, time_zone, unit_numbers, row_key, column_numbers, rows_per_unit);
     END IF;
+    -- Types were written by name: another of the name would have its casts called by whoever reads the table for us.
+    IF dbext_private.unlike_recorded(table_number, relation) THEN
+        PERFORM dbext_private.refuse(format('a type of table %s was renamed or replaced meanwhile', relation::regclass), 'Try again.', 'DP031');
+    END IF;
     PERFORM dbext_private.choose_triggers(table_number);
     PERFORM dbext_private.lend_rights(table_number, owner_name);
     RETURN table_number;

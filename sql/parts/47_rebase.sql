@@ -132,6 +132,10 @@ DECLARE
 BEGIN
     EXECUTE format('CREATE UNLOGGED TABLE dbext_private.recount_%s (op "char", mutated_at timestamptz, xid xid8%s)', table_number,
         (dbext_private.recount_columns(table_number)).definition);
+    IF EXISTS (SELECT FROM pg_attribute AS c JOIN pg_attribute AS l ON l.attname = c.attname AND l.atttypid <> c.atttypid AND c.attnum > 0
+            WHERE c.attrelid = to_regclass(format('dbext_private.recount_%s', table_number)) AND l.attrelid = to_regclass(format('dbext_private.log_%s', table_number))) THEN
+        PERFORM dbext_private.refuse(format('a type of table %s was renamed or replaced meanwhile', relation::regclass), 'Try again.', 'DP031');
+    END IF;
     EXECUTE format('GRANT INSERT ON dbext_private.recount_%s TO %I', table_number, owner_name);
     RETURN replace(dbext_private.baseline_statement(table_number), format('INTO dbext_private.log_%s ', table_number),
         format('INTO dbext_private.recount_%s ', table_number));

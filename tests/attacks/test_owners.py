@@ -125,3 +125,59 @@ def test_an_index_made_while_a_superuser_waits(owner, call):
         other.commit()
         thread.join()
     assert outcome == ["DP005", None]
+
+
+#: A schema of mallory's that a superuser put an extension into is renamed, and another one has its name, with a type and an operator like its.
+SWAPPED = """
+ALTER SCHEMA kinds RENAME TO old_kinds; CREATE SCHEMA kinds; GRANT USAGE ON SCHEMA kinds TO PUBLIC;
+CREATE DOMAIN kinds.citext AS old_kinds.citext;
+CREATE FUNCTION kinds.tell(old_kinds.citext, old_kinds.citext) RETURNS boolean LANGUAGE plpgsql AS
+    $$ BEGIN RAISE WARNING 'run by %', current_user; RETURN true; END $$;
+CREATE OPERATOR kinds.= (LEFTARG = old_kinds.citext, RIGHTARG = old_kinds.citext, FUNCTION = kinds.tell, MERGES, HASHES);
+CREATE OPERATOR kinds.< (LEFTARG = old_kinds.citext, RIGHTARG = old_kinds.citext, FUNCTION = kinds.tell)
+"""
+CONSTRAIN = "SELECT dp_add_constraint('words', '{}', max_mutations => 3{})"
+
+
+@pytest.mark.parametrize("where", ["predicate", "group", "entry type", "unit", "local"])
+def test_another_operator_under_the_name_of_one_that_was_declared(owner, where):
+    """Types and operators are named in what is kept of declarations; whoever owns their schema can rename it and put another in its place."""
+    made = owner("id integer PRIMARY KEY, value text")
+    said = []
+    made.database.superuser.add_notice_handler(lambda notice: said.append(notice.message_primary))
+    made.session.execute("CREATE SCHEMA kinds; GRANT USAGE ON SCHEMA kinds TO PUBLIC")
+    made.database.execute("CREATE EXTENSION citext SCHEMA kinds")
+    keyed = "word kinds.citext PRIMARY KEY, id integer" if where == "unit" else "id integer PRIMARY KEY, word kinds.citext"
+    made.session.execute(f"CREATE TABLE words ({keyed})")
+    made.database.execute("SELECT dp_track('words')")
+    if where == "entry type":
+        made.database.execute(CONSTRAIN.format("a", ", applies_to => $$word = 'a'$$"))
+    made.database.execute(CONSTRAIN.format("any", "") + ", dp_set_budget('words', 9)")
+    by_word = "SELECT word, count(*) FROM words GROUP BY word", ", groups => $$VALUES ('a')$$"
+    text, options = {"predicate": ("SELECT count(*) FROM words WHERE word = 'a'", ""), "group": by_word}.get(where, ("SELECT count(*) FROM words", ""))
+    if where == "local":
+        text, options = by_word[0], by_word[1] + ", model => 'local', roster => 'VALUES (1)'"
+    made.database.execute(f"SELECT dp_create_release('counts', %s, every => '1 day', epsilon => 1, horizon => 9{options})", (text,))
+    made.table.execute("INSERT INTO words (id, word) VALUES (1, 'a'), (2, 'b')")
+    made.session.execute(SWAPPED)
+    made.table.execute("UPDATE words SET id = id + 10")
+    made.table.day(2)
+    made.database.execute("CALL dp_publish()")
+    assert [one for one in said if one.startswith("run by")] == []
+
+
+def test_a_type_that_changes_places_while_its_table_is_taken_up(owner):
+    """Renaming a type waits for no lock on the tables that have columns of it. Here it happens just before the log is made."""
+    made = owner("id integer PRIMARY KEY, value text")
+    made.session.execute("CREATE TYPE own.mood AS ENUM ('1'); CREATE TABLE moods (id integer PRIMARY KEY, mood own.mood); INSERT INTO moods VALUES (1, '1')")
+    made.session.execute("""CREATE FUNCTION own.other(own.mood) RETURNS own.mine LANGUAGE plpgsql AS
+        $$ BEGIN RAISE WARNING 'run by %', current_user; RETURN '1'; END $$; CREATE CAST (own.mood AS own.mine) WITH FUNCTION own.other(own.mood) AS ASSIGNMENT""")
+    made.database.execute("""CREATE FUNCTION swap() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+        IF to_regtype('own.first') IS NULL THEN ALTER TYPE own.mood RENAME TO first; ALTER TYPE own.mine RENAME TO mood; END IF; RETURN NULL; END $$;
+        CREATE TRIGGER swap AFTER INSERT ON dbext_private.tracked_column EXECUTE FUNCTION swap()""")
+    said = []
+    made.database.superuser.add_notice_handler(lambda notice: said.append(notice.message_primary))
+    with pytest.raises(psycopg.Error) as refusal:
+        made.database.execute("SELECT dp_track('moods')")
+    assert refusal.value.sqlstate == "DP031"
+    assert [one for one in said if one.startswith("run by")] == []
