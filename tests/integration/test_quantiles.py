@@ -311,3 +311,19 @@ def test_ranges_and_restated_histories_are_of_counts(people):
     for call in ("dp_restated('one')", "dp_range_stats('one', '-infinity', '2020-03-03')"):
         with pytest.raises(psycopg.Error, match="is a quantile: ranges and restated"):
             people.execute(f"SELECT * FROM {call}")
+
+
+def test_quantiles_beside_counts_levels_and_epochs(people):
+    """A release with levels, and one whose horizon is renewed: the audit recomputes both; ranges are those of the counts alone."""
+    quantile = "percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds(age, 0, 100, 20)) AS median, count(*) AS n FROM people"
+    text = f"SELECT {quantile} WHERE dp_time > now() - INTERVAL '2 days'"
+    declare(people, "blocks", text, measure="entered", levels="{1 day, 2 days}", epsilon=300)
+    declare(people, "renewed", f"SELECT {quantile}", horizon=2, at_horizon="renew", epsilon=30)
+    live(people)
+    people.execute("CALL dp_publish()")
+    assert people.database.value("SELECT count(*) FROM dp_release.renewed") == DAYS
+    assert audited(people) == []
+    (first, last) = people.database.fetch("SELECT min(window_start)::text, max(window_end)::text FROM dp_release.blocks")[0]
+    found = people.database.fetch("SELECT DISTINCT figure FROM dp_range_stats('blocks', %s, %s)", (first, last))
+    assert found == [("n",)]
+    assert people.database.fetch("SELECT DISTINCT figure FROM dp_restated('renewed')") == [("n",)]
