@@ -10,6 +10,7 @@ from dbext.control.database import PsycopgSession
 from dbext.mechanisms.error import half_width
 from dbext.query.plan import plan_from_json
 from dbext.service import due, publish
+from tests.integration.test_cluster_changes import dump_and_restore
 
 KEYS = "VALUES ('A'), ('B'), ('C')"
 TOTAL = "SELECT county, count(*) FROM cases WHERE status = 'open' GROUP BY county"
@@ -213,6 +214,24 @@ def test_the_audit_sees_what_was_altered_after_it_was_published(small):
             found = [(fault.sqlstate,)]
         small.session.execute("ROLLBACK")
         assert check in {one for (one,) in found}, (harm, found)
+
+
+def test_a_restored_database_draws_on_from_where_the_dump_was_taken(small, empty_database):
+    declare(small)
+    live(small, 3)
+    dump_and_restore(small.database.cluster, small.database.name, empty_database.name)
+    restored = empty_database.superuser
+    restored.execute("SELECT dp_confirm_upgrade()")
+    assert empty_database.fetch(NODES) == small.database.fetch(NODES)
+    moment = small.database.value("SELECT window_end + interval '36 hours' FROM dp_release.one ORDER BY 1 DESC LIMIT 1")
+    restored.execute("SELECT set_config('dbext.now', %s, false)", (moment.isoformat(),))
+    restored.execute("CALL dp_publish()")
+    assert empty_database.fetch(STATE) == [(4, 4)]
+    restored.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    found = restored.execute("SELECT verdict, detail FROM dp_audit()").fetchall()
+    restored.execute("COMMIT")
+    assert [detail for verdict, detail in found if verdict == "failed"] == []
+    assert any("4 totals of each key lead back to their draws" in detail for _, detail in found)
 
 
 def test_ranges_and_restated_histories_are_refused_and_the_plan_says_what_is_kept(small):
