@@ -4,7 +4,7 @@ Read it in this order: `pico` (the unit of loss), `constraint`, `measure`, `nois
 does), `cells` and `coverage` (the worst entry against a set of filters; `coverage_plain`, `coverage_wide`, `coverage_joint`), `priced`,
 `steady` (releases that never end), `accountant` (the whole figure), `conversion` (zero-concentrated loss to epsilon), `calibrate` (noise
 for a price). `profile` holds what joint mechanisms prove about an entry's effect.
-Beside the ledger: `comparison`, `repeated_laplace` and `audit_bound` (second opinions), `key_selection`, `local_model`, and ageing
+Beside the ledger: `comparison`, `repeated_laplace` and `audit_bound` (second opinions), `key_checks`, `local_model`, and ageing
 (`markov`, `ageing`, `ageing_plan`, `ageing_exact`).
 
 | name in code | symbol | meaning |

@@ -110,3 +110,12 @@ def tracked(database):
         return Tracked(database, definition, **options)
 
     return make
+
+
+@pytest.fixture
+def told(ready):
+    """One entry, and two sealed days that are published."""
+    ready.insert((1, "A", "open"))
+    ready.day(2)
+    ready.publish()
+    return ready

@@ -5,17 +5,11 @@ import threading
 import psycopg
 import pytest
 
+from tests.integration.refusals import refused
+
 ASK = "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', predicate => $${}$$, epsilon => {})"
 DAILY = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
 DECLARE = f"SELECT dp_create_release('{{}}', $${DAILY}$$, '1 day', epsilon => {{}})"
-
-
-@pytest.fixture
-def told(ready):
-    ready.insert((1, "A", "open"))
-    ready.day(2)
-    ready.publish()
-    return ready
 
 
 @pytest.fixture
@@ -27,13 +21,6 @@ def ann(told):
 @pytest.fixture
 def bob(told):
     return told.database.create_role("dbext_analyst", name="bob")
-
-
-def refused(connection, sqlstate, sql):
-    with pytest.raises(psycopg.Error) as caught:
-        connection.execute(sql)
-    assert caught.value.sqlstate == sqlstate, str(caught.value)
-    return str(caught.value)
 
 
 def test_an_analyst_asks_about_what_was_granted_and_reads_nothing(told, ann):

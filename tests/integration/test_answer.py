@@ -7,12 +7,7 @@ from fractions import Fraction
 import psycopg
 import pytest
 
-
-def refused(connection, sqlstate, sql, params=None):
-    with pytest.raises(psycopg.Error) as caught:
-        connection.execute(sql, params)
-    assert caught.value.sqlstate == sqlstate, str(caught.value)
-    return str(caught.value)
+from tests.integration.refusals import refused
 
 
 @pytest.fixture

@@ -1,16 +1,10 @@
 """Budgets: their figures, joining and leaving, and the ledger that nobody rewrites."""
 
-import psycopg
 import pytest
 
+from tests.integration.refusals import refused
+
 DAILY = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
-
-
-def refused(connection, sqlstate, sql, params=None):
-    with pytest.raises(psycopg.Error) as caught:
-        connection.execute(sql, params)
-    assert caught.value.sqlstate == sqlstate
-    return str(caught.value)
 
 
 def test_epsilon_and_delta_outside_their_ranges_are_refused(cases):

@@ -11,6 +11,7 @@ import pytest
 
 from dbext.privacy.conversion import budget_picos, epsilon_of_both
 from dbext.privacy.pico import PICOS
+from tests.integration.refusals import refused
 
 DELTA = Fraction(1, 10**6)
 DAILY = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
@@ -27,13 +28,6 @@ def told(cases):
     cases.day(5)
     cases.publish()
     return cases
-
-
-def refused(connection, sqlstate, sql, params=None):
-    with pytest.raises(psycopg.Error) as caught:
-        connection.execute(sql, params)
-    assert caught.value.sqlstate == sqlstate, str(caught.value)
-    return str(caught.value)
 
 
 def taken(told):

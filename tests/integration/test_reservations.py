@@ -6,27 +6,13 @@ import threading
 import psycopg
 import pytest
 
+from tests.integration.refusals import refused
 from tests.integration.test_cluster_changes import dump_and_restore
 
 ASK = "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', predicate => $${}$$, epsilon => {})"
 DAILY = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
 DECLARE = f"SELECT dp_create_release('{{}}', $${DAILY}$$, '1 day', epsilon => {{}})"
 FIGURES = 'SELECT round(spent, 4), round(reserved, 4), round("left", 4) FROM dbext.budget_status'
-
-
-@pytest.fixture
-def told(ready):
-    ready.insert((1, "A", "open"))
-    ready.day(2)
-    ready.publish()
-    return ready
-
-
-def refused(connection, sqlstate, sql):
-    with pytest.raises(psycopg.Error) as caught:
-        connection.execute(sql)
-    assert caught.value.sqlstate == sqlstate, str(caught.value)
-    return str(caught.value)
 
 
 def open_ones(told):

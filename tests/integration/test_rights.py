@@ -3,6 +3,8 @@
 import psycopg
 import pytest
 
+from tests.integration.refusals import refused
+
 NOBODY, READER, ANALYST, ADMIN = "nobody", "reader", "analyst", "admin"
 DAILY = "SELECT count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day'"
 ASK = "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', epsilon => 1)"
@@ -148,21 +150,6 @@ def test_only_administrators_see_the_ledger_and_the_counts_of_seals(database, pe
     for view in ("dbext.ledger", "dbext.seal"):
         may = {person for person, role in people.items() if database.value("SELECT has_table_privilege(%s, %s, 'SELECT')", (role, view))}
         assert may == {ADMIN}
-
-
-def refused(connection, sqlstate, sql, params=None):
-    with pytest.raises(psycopg.Error) as caught:
-        connection.execute(sql, params)
-    assert caught.value.sqlstate == sqlstate, str(caught.value)
-    return str(caught.value)
-
-
-@pytest.fixture
-def told(ready):
-    ready.insert((1, "A", "open"))
-    ready.day(2)
-    ready.publish()
-    return ready
 
 
 def test_an_analyst_needs_select_on_the_columns_he_asks_about(told, people):

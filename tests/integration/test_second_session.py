@@ -6,22 +6,9 @@ import time
 import psycopg
 import pytest
 
+from tests.integration.refusals import refused
+
 ASK = "SELECT dp_window_count('cases', '2020-01-01', '2020-01-02', predicate => $${}$$, epsilon => 0.001)"
-
-
-@pytest.fixture
-def told(ready):
-    ready.insert((1, "A", "open"))
-    ready.day(2)
-    ready.publish()
-    return ready
-
-
-def refused(connection, sqlstate, sql):
-    with pytest.raises(psycopg.Error) as caught:
-        connection.execute(sql)
-    assert caught.value.sqlstate == sqlstate, str(caught.value)
-    return caught.value
 
 
 def charges(told):
@@ -40,9 +27,9 @@ def others(told):
 @pytest.mark.parametrize("where", ["host=/nowhere", "host=/nowhere connect_timeout=1 user=nobody"])
 def test_a_session_that_cannot_be_opened_is_named_and_nothing_is_spent(told, where):
     told.session.execute("UPDATE dbext_private.runtime SET second_session = %s", (where,))
-    error = refused(told.session, "DP040", ASK.format("id = 1"))
-    assert "nothing was spent" in error.diag.message_primary
-    assert "pg_hba.conf" in error.diag.message_hint
+    said = refused(told.session, "DP040", ASK.format("id = 1"))
+    assert "nothing was spent" in said
+    assert "pg_hba.conf" in said
     assert charges(told) == 0
     assert told.database.value("SELECT count(*) FROM dbext_private.question") == 0
 
@@ -68,9 +55,9 @@ def test_a_transaction_that_holds_the_budget_is_told_at_once(told):
     with told.database.connect(autocommit=False) as connection:
         connection.execute("SELECT dp_set_budget('cases', epsilon => 20)")
         before = time.monotonic()
-        error = refused(connection, "DP040", ASK.format("id = 1"))
+        said = refused(connection, "DP040", ASK.format("id = 1"))
         assert time.monotonic() - before < 2
-        assert "COMMIT" in error.diag.message_hint
+        assert "COMMIT" in said
         connection.rollback()
         connection.execute(ASK.format("id = 1"))
     assert charges(told) == 1
@@ -88,8 +75,8 @@ def test_a_budget_locked_by_someone_else_is_given_up_in_time(told):
     with told.database.connect(autocommit=False) as holder:
         holder.execute("SELECT dp_set_budget('cases', epsilon => 20)")
         with told.database.connect() as connection:
-            error = refused(connection, "DP040", ASK.format("id = 1"))
-            assert "nothing was spent" in error.diag.message_primary
+            said = refused(connection, "DP040", ASK.format("id = 1"))
+            assert "nothing was spent" in said
             assert connection.execute("SELECT dblink_get_connections()").fetchone() == (None,)
         holder.rollback()
     assert charges(told) == 0

@@ -13,8 +13,8 @@ from scipy.stats import beta, binom, norm
 from dbext.errors import BadArgument
 from dbext.mechanisms.simultaneous import sidak_constant, union_tail
 from dbext.privacy.audit_bound import beta_share, binomial_tail, epsilon_lower_bound, lower_limit, mu_lower_bound, upper_limit
-from dbext.privacy.key_selection import ContinualThreshold, laplace_threshold, optimal_probabilities
 from dbext.privacy.repeated_laplace import repeated_laplace_delta, repeated_laplace_epsilon
+from tests.unit.vectors.key_selection import ContinualThreshold, laplace_threshold, optimal_probabilities
 
 
 @given(st.floats(0.5, 400), st.floats(0.5, 400), st.floats(0.001, 0.999))

@@ -8,6 +8,7 @@ from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.key_checks import KeyChecks, delta_of, factor, key_checks, key_checks_from_json
 from dbext.privacy.measure import Measure
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from tests.unit.vectors.key_selection import ContinualThreshold, laplace_threshold
 
 
 def types(*constraints: Constraint) -> list[EntryType]:
@@ -40,6 +41,15 @@ def test_a_threshold_that_forgets_the_entry_itself_is_passed_too_often():
     made = key_checks(Measure.STATE, None, 1, types(Constraint(2)), delta, Fraction(1))
     least = math.floor(half_width([(noise, 1)], float(made.tail))) + 1
     assert above(noise, least - 1) > made.chance(types(Constraint(2)))
+
+
+@pytest.mark.parametrize("tail", [1e-3, 1e-7, 1e-12])
+def test_thresholds_are_at_least_those_of_the_literature_and_hardly_more(tail):
+    """Ours bound both sides of the noise, which stands for half the chance on the side that matters."""
+    gaussian = 1 + half_width([(DiscreteGaussian(Fraction(16)), 1)], tail)
+    assert ContinualThreshold(4.0, tail, 1, 1).gaussian <= gaussian <= ContinualThreshold(4.0, tail / 2, 1, 1).subgaussian + 1
+    laplace = 1 + half_width([(DiscreteLaplace(Fraction(4)), 1)], tail)
+    assert laplace_threshold(0.25, tail) - 1 <= laplace <= laplace_threshold(0.25, tail / 2) + 1
 
 
 def test_the_chance_counts_in_both_databases():

@@ -8,9 +8,9 @@ from math import lcm
 from dbext.mechanisms.simultaneous import sidak_constant
 from dbext.privacy.audit_bound import epsilon_lower_bound
 from dbext.privacy.constraint import Constraint, EntryType
-from dbext.privacy.key_selection import ContinualThreshold, laplace_threshold, optimal_probabilities
 from dbext.privacy.local_model import Report, local_loss
 from dbext.privacy.pico import PICOS
+from tests.unit.vectors.key_selection import ContinualThreshold, laplace_threshold, optimal_probabilities
 from tests.unit.vectors.registry import runner
 
 

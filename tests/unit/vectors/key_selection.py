@@ -1,4 +1,4 @@
-"""Group keys taken from the data: publish a key only where its noisy number of entries is too large to come from one entry.
+"""Thresholds for group keys taken from the data as the literature states them, to hold those of the product against.
 
 A key that a single entry supports must stay hidden but with probability delta. That costs a delta of its own, whatever the noise: pure
 differential privacy cannot publish keys of the data. An entry that touches several keys pays for each of them.
