@@ -144,6 +144,8 @@ def texts() -> dict[str, tuple[str, str]]:
         column = NAMES[name]
         figures = ", ".join(f"{figure}({column}) FILTER (WHERE {column} <> 7) AS {figure}" for figure in sorted(FIGURES))
         made[f"figures_{column}"] = f"SELECT {figures} FROM entry", "'1 day', horizon => 20"
+        middle = f"percentile_disc(0.5) WITHIN GROUP (ORDER BY dp_bounds({column}, -10, 10, 5)) AS middle"
+        made[f"middle_{column}"] = f"SELECT {middle} FROM entry", "'1 day', horizon => 20"
         bins = f"width_bucket({column}, {BINS[place % 2]})"
         made[f"bins_{column}"] = f"SELECT {bins}, count(*) FROM entry WHERE {DAY} GROUP BY {bins}", "'1 day', measure => 'entered'"
     for name in ("text", "date", "real"):
