@@ -1,6 +1,7 @@
 """What capture costs a writer, as ratios to an untracked table, to the limit, and to the usual jsonb audit trigger.
 
-The limit is what anybody would write by hand: a second INSERT in the same statement, into a typed log whose index finds what is new.
+The limit is what anybody would write by hand: a second INSERT in the same statement, into a typed log whose index finds what is new, or
+a row trigger that makes it.
 By hand an UPDATE learns the old values from a join with the table itself; to `given` they are constants, which is no use in life.
 """
 
@@ -22,14 +23,30 @@ from dbext.control.postgres import usable_installation
 
 COLUMNS = "(id bigint PRIMARY KEY, line integer NOT NULL, status text NOT NULL, updated timestamptz)"
 ROWS = "SELECT i, i %% 1000, 'active', NULL::timestamptz FROM generate_series(1, {rows}) AS i"
-TABLES = ("plain", "tracked", "by_hand", "given", "audited")
+TABLES = ("plain", "tracked", "by_hand", "given", "by_trigger", "audited")
 #: How the costs of a tracked table are compared.
 BASES = {
     "untracked": "plain",
     "second INSERT by hand": "by_hand",
     "the same, old values given": "given",
+    "row trigger by hand": "by_trigger",
     "jsonb audit trigger": "audited",
 }
+LOG = """
+CREATE TABLE {0}_log (
+    op "char", id bigint, old_line integer, new_line integer, old_status text, new_status text, mutated_at timestamptz, xid xid8);
+CREATE INDEX ON {0}_log (xid);
+CREATE INDEX ON {0}_log USING brin (mutated_at);
+"""
+ROW_TRIGGER = """
+CREATE FUNCTION by_trigger() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    INSERT INTO public.by_trigger_log VALUES (pg_catalog.left(TG_OP, 1), coalesce(NEW.id, OLD.id), OLD.line, NEW.line,
+        OLD.status, NEW.status, pg_catalog.clock_timestamp(), pg_catalog.pg_current_xact_id());
+    RETURN NULL;
+END $$;
+CREATE TRIGGER by_trigger AFTER INSERT OR UPDATE OR DELETE ON by_trigger FOR EACH ROW EXECUTE FUNCTION by_trigger();
+"""
 AUDIT = """
 CREATE TABLE audit_log (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, table_name name, op text, old jsonb, new jsonb, at timestamptz);
@@ -45,15 +62,12 @@ CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON audited FOR EACH ROW EX
 
 
 def prepare(connection: psycopg.Connection) -> None:
-    """Make four tables of one shape: untracked, tracked, with a log by hand, with the audit trigger."""
+    """Make tables of one shape: untracked, tracked, with a log by hand, with a row trigger by hand, with the audit trigger."""
     for name in TABLES:
         connection.execute(f"CREATE TABLE {name} {COLUMNS}")
-    connection.execute(
-        'CREATE TABLE by_hand_log (op "char", id bigint, old_line integer, new_line integer, old_status text, new_status text,'
-        " mutated_at timestamptz, xid xid8)"
-    )
-    connection.execute("CREATE INDEX ON by_hand_log (xid)")
-    connection.execute("CREATE INDEX ON by_hand_log USING brin (mutated_at)")
+    for name in ("by_hand", "by_trigger"):
+        connection.execute(LOG.format(name))
+    connection.execute(ROW_TRIGGER)
     connection.execute(AUDIT)
     connection.execute("SELECT dp_track('tracked', columns => '{id, line, status}')")
 
@@ -84,7 +98,7 @@ def steps(connection: psycopg.Connection, rows: int) -> dict[str, dict[str, Call
             texts["by_hand"] = by_hand(joined, "'U', id, was_line, line, was_status, status", known)
         made[step] = {name: functools.partial(connection.execute, text) for name, text in texts.items()}
     data = "".join(f"{i}\t{i % 1000}\tactive\n" for i in range(1, rows + 1))
-    made["COPY"] = {name: functools.partial(copy, connection, name, data) for name in ("plain", "tracked", "audited")}
+    made["COPY"] = {name: functools.partial(copy, connection, name, data) for name in ("plain", "tracked", "by_trigger", "audited")}
     return made
 
 
@@ -115,7 +129,7 @@ def bulk(connection: psycopg.Connection, rows: int, rounds: int) -> dict[str, fl
 
 def bytes_written(connection: psycopg.Connection, rows: int) -> dict[str, float]:
     """Return bytes of WAL and of disk that an update of many rows costs beyond those of the untracked table."""
-    logs = {"tracked": tracked_log(connection), "by_hand": "by_hand_log", "audited": "audit_log"}
+    logs = {"tracked": tracked_log(connection), "by_hand": "by_hand_log", "by_trigger": "by_trigger_log", "audited": "audit_log"}
     written: dict[str, float] = {}
     disk: dict[str, float] = {}
     actions = steps(connection, rows)
@@ -129,7 +143,7 @@ def bytes_written(connection: psycopg.Connection, rows: int) -> dict[str, float]
         if sizes:
             disk[name] = size(connection, logs[name]) - sizes[0]
         actions["DELETE"][name]()
-    labels = {"tracked": "tracked", "by_hand": "second INSERT by hand", "audited": "jsonb audit trigger"}
+    labels = {"tracked": "tracked"} | {name: label for label, name in BASES.items() if name in logs}
     return {f"WAL bytes of an updated row's record, {labels[name]}": (written[name] - written["plain"]) / rows for name in labels} | {
         f"disk bytes of an updated row's record, {labels[name]}": disk[name] / rows for name in labels
     }
