@@ -181,7 +181,7 @@ def test_a_gap_of_capture_is_said(loud):
 def test_ranges_of_a_sum_are_in_the_units_of_its_column(loud, options):
     loud.session.execute("SELECT dp_bounds('cases', 'id', 0, 8, 2)")
     text = "SELECT county, sum(id) FROM cases WHERE status = 'open' AND dp_time > now() - INTERVAL '1 day' GROUP BY county"
-    loud.declare("one", text, epsilon=LOUD, groups=KEYS, **options)
+    loud.declare("one", text, epsilon=900, groups=KEYS, **options)  # so much that every draw is 0
     history(loud)
     loud.publish()
     published = {
