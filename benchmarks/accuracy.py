@@ -1,6 +1,8 @@
 """Accuracy at equal privacy: what the planner chooses, every other candidate, lower bounds, and other packages where they are installed.
 
-Errors are exact root mean squares over the periods and exact worst ones, at a lifetime epsilon of 1 for the worst entry; nothing is drawn,
+With delta > 0 the release asks for the whole of its budget, so that prices in epsilon and in rho are compared; what is best in rho, for a
+budget that holds more, stands beside it. Errors are exact root mean squares over the periods and exact worst ones, at a lifetime epsilon
+of 1 for the worst entry; nothing is drawn,
 but for OpenDP's least-squares tree, whose error is estimated from draws of its own. Bounds are certified (benchmarks/optimum.py). Other
 packages (benchmarks/peers.py) protect one event, so that they are compared at one mutation for each entry. `--empirical` also draws every
 mechanism 1,000 times and compares what comes out with the prediction; `--plot FILE` writes the figures as a picture.
@@ -32,10 +34,12 @@ from dbext.mechanisms.square_root import predicted_errors
 from dbext.mechanisms.unequal_budgets import divide, indexed_tree
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import budget_picos
+from dbext.privacy.noise import DiscreteGaussian
 from dbext.privacy.pico import PICOS
 from dbext.query.calendar import Span, Tick
+from dbext.query.choose import plan_publication
 from dbext.query.compiler import compile_declaration, resolve
-from dbext.query.planner import Candidate, Request, candidates
+from dbext.query.planner import Candidate, Request
 from dbext.query.shape import MAX_BUFFERED_HORIZON, MAX_HORIZON
 
 DELTAS = (Fraction(0), Fraction(1, 10**6), Fraction(1, 10**9))
@@ -48,11 +52,12 @@ WINDOW = "SELECT count(*) FROM t WHERE dp_time > now() - INTERVAL '{} days'"
 
 
 def planned(text: str, mutations: int, delta: Fraction, horizon: int | None) -> tuple[Candidate, ...]:
-    """Return all candidates of a daily release at epsilon 1."""
+    """Return all candidates of a daily release at epsilon 1, in both units; one of them is chosen."""
     declaration = resolve(compile_declaration(text), ()).with_boundaries({"2000-01-03": 0})
-    request = Request(start_tick=0, every=Span(days=1), epsilon=Fraction(1), horizon=horizon, aligned=False)
+    request = Request(start_tick=0, every=Span(days=1), epsilon=Fraction(1), horizon=horizon, aligned=False, whole=True)
     types = (EntryType(1, "any", Constraint(mutations)),)
-    return candidates(declaration, request, Tick("day", 1), types, Decimal(delta.numerator) / delta.denominator)
+    made = plan_publication(declaration, request, Tick("day", 1), types, Decimal(delta.numerator) / delta.denominator)
+    return tuple(one.candidate for one in made.options)
 
 
 def sigma(delta: Fraction) -> float:
@@ -68,12 +73,15 @@ def case(kind: str, size: int, mutations: int, delta: Fraction) -> dict[str, Any
     found = planned(TOTAL if total else WINDOW.format(size), mutations, delta, size if total else None)
     errors: dict[str, float] = {}
     for one in found:
-        name = one.mechanism + ("" if "Gauss" in type(one.noise).__name__ or not delta else " with Laplace noise")
+        law = "" if isinstance(one.noise, DiscreteGaussian) or not delta else " with Laplace noise"
+        name = one.mechanism + law + (" in epsilon" if delta and one.plan.pure else "")
         errors[name] = min(one.mean_std_error, errors.get(name, math.inf))
     chosen = next(one for one in found if one.chosen)
     if total and mutations == 1 and delta and size <= MAX_HORIZON:
         errors |= {f"{name} (left out)": sigma(delta) * error for name, error in left_out(size).items()}
     row = {"kind": kind, "size": size, "mutations": mutations, "delta": float(delta), "chosen": chosen.mechanism, "candidates": errors}
+    row |= {"adds_in": "epsilon" if chosen.plan.pure else "rho"}
+    row |= {"best_in_rho": min(one.mean_std_error for one in found if not one.plan.pure)} if delta else {}
     return row | {"best": chosen.mean_std_error, "worst_period": chosen.worst_std_error}
 
 
@@ -94,13 +102,15 @@ def left_out(size: int) -> dict[str, float]:
 def beyond(size: int, mutations: int, delta: Fraction) -> dict[str, Any]:
     """Return the errors for more periods than a release may have, from the formulas of its mechanisms, for entries of one mutation."""
     row = {"kind": "running total", "size": size, "mutations": mutations, "delta": float(delta), "candidates": {}}
-    if delta:
-        mean, worst = (sigma(delta) * error for error in predicted_errors(size))
-        return row | {"chosen": "square_root (formula)", "best": mean, "worst_period": worst}
     shape = best_shape(size)
     blocks = digit_weights(size, shape)
     mean, worst = (shape.levels * math.sqrt(2 * float(one)) for one in (blocks.mean(), blocks.max()))
-    return row | {"chosen": "signed_tree (formula)", "best": mean, "worst_period": worst}
+    pure = row | {"chosen": "signed_tree (formula)", "best": mean, "worst_period": worst, "adds_in": "epsilon"}
+    if not delta:
+        return pure
+    mean, worst = (sigma(delta) * error for error in predicted_errors(size))
+    in_rho = row | {"chosen": "square_root (formula)", "best": mean, "worst_period": worst, "adds_in": "rho"}
+    return min(pure, in_rho, key=lambda one: one["best"]) | {"best_in_rho": mean}
 
 
 def bounds_of(kind: str, size: int) -> tuple[float, float | None]:
@@ -116,7 +126,7 @@ def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
     sizes = {"running total": QUICK_HORIZONS if quick else HORIZONS, "window": QUICK_WINDOWS if quick else WINDOWS}
     for kind, listed in sizes.items():
         for size in listed:
-            others = peers(size, DELTAS, sigma) if kind == "running total" else {}
+            others = peers(size, DELTAS) if kind == "running total" else {}
             bound, worst = bounds_of(kind, size)
             for mutations, delta in product(QUICK_MUTATIONS if quick else MUTATIONS, DELTAS[:2] if quick else DELTAS):
                 if mutations == 1 or kind == "window" or size <= longest(delta):
@@ -129,14 +139,16 @@ def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
 
 def line(row: dict[str, Any]) -> str:
     """Return a row as one line of the table."""
-    bound = f"{row['best'] / row['bound']:.4f} x bound, worst {row['worst_period'] / row['worst_bound']:.3f}" if row.get("bound") else ""
+    bound = f"in rho {row['best_in_rho'] / row['bound']:.4f} x its bound" if row.get("bound") else ""
+    bound += f", worst {row['worst_period'] / row['worst_bound']:.3f}" if row.get("bound") and row["adds_in"] == "rho" else ""
     finite = {name: error for name, error in row.get("peers", {}).items() if math.isfinite(error)}
     peer = min(finite, key=finite.get, default=None)
     other = f"  best peer {peer} {finite[peer] / row['best']:.3f} x ours" if peer else ""
+    in_rho = f" in {row['adds_in']}, in rho {row['best_in_rho']:.2f}" if row["delta"] else ""
     listed = ", ".join(f"{name} {error / row['best']:.2f}" for name, error in row["candidates"].items() if name != row["chosen"])
     return (
         f"{row['kind']:<14}{row['size']:>6} k={row['mutations']} delta={row['delta']:<6g} {row['chosen']:<23}{row['best']:>9.2f} "
-        f"worst {row['worst_period']:>8.2f}  "
+        f"worst {row['worst_period']:>8.2f}{in_rho}  "
         f"{bound}{other}  (others: {listed or 'none'})"
     )
 

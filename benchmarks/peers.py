@@ -2,14 +2,19 @@
 
 dpcrpy states its exact errors. OpenDP's tree with consistency restates the past; its error is estimated from draws of its own.
 jax-privacy's Toeplitz strategies are Gaussian; their errors are exact.
+
+With delta > 0 each gets the smaller of two errors: that of its Laplace noise, if it has one, and that of continuous Gaussian noise at the
+exact conversion for one vector (dp-accounting's), 7% less than discrete noise whose rho may be added up adaptively.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from importlib.util import find_spec
+
+from dbext.privacy.comparison import gaussian_sigma
 
 LONGEST_ESTIMATE, DRAWS, LONGEST_STATED = 1024, 40, 4096
 PACKAGES = {"dpcrpy": "dpcrpy", "opendp": "opendp", "jax-privacy": "jax_privacy"}
@@ -77,16 +82,21 @@ def jax_privacy_errors(periods: int) -> Iterator[tuple[str, float]]:
     yield "jax-privacy optimal Toeplitz", math.sqrt(squared * float(toeplitz.per_query_error(strategy_coef=coefficients, n=periods).mean()))
 
 
-def peers(periods: int, deltas: Sequence[Fraction], sigma: Callable[[Fraction], float]) -> dict[str, dict[float, float]]:
+def peers(periods: int, deltas: Sequence[Fraction]) -> dict[str, dict[float, float]]:
     """Return the errors of other packages by delta, at epsilon 1 and one mutation."""
     found: dict[str, dict[float, float]] = {}
+
+    def sigma(delta: Fraction) -> float:
+        return gaussian_sigma(1.0, float(delta))
+
     for name, gaussian, laplace in dpcrpy_errors(periods) if periods <= LONGEST_STATED else ():
-        found[name] = {float(delta): gaussian * sigma(delta) if delta else laplace for delta in deltas}
+        found[name] = {float(delta): min(gaussian * sigma(delta), laplace) if delta else laplace for delta in deltas}
     for name, gaussian in jax_privacy_errors(periods) if periods <= LONGEST_STATED else ():
         found[name] = {float(delta): gaussian * sigma(delta) for delta in deltas if delta}
     tree = opendp_error(periods) if periods <= LONGEST_ESTIMATE else None
     if tree:
         levels, error = tree
-        price = {delta: math.sqrt(levels) * sigma(delta) if delta else math.sqrt(2) * levels for delta in deltas}
+        laplace = math.sqrt(2) * levels
+        price = {delta: min(math.sqrt(levels) * sigma(delta), laplace) if delta else laplace for delta in deltas}
         found["OpenDP consistent tree"] = {float(delta): error * price[delta] for delta in deltas}
     return found

@@ -111,6 +111,7 @@ HARMS = {
     "less noise than was charged": (["UPDATE dbext_private.release SET plan = jsonb_set(plan, '{plan,noise}', '{\"kind\": \"discrete_laplace\", \"scale\": \"1/8\"}') WHERE name = 'daily'"], {("rows traced to charges", "daily"), ("noise variance", "daily"), ("noise law", "daily"), ("published values", "daily")}),
     "a release that is charged in another unit": ([LEDGER_OPEN, UNIT.format("false", NODE_OF.format("pure"))], {("rows traced to charges", "pure")}),
     "an answer that is charged in another unit": ([LEDGER_OPEN, UNIT.format("false", "question_id IN (SELECT question_id FROM dbext_private.question WHERE pure)")], {("answers traced to charges", "questions")}),
+    "a later epoch in another unit": ([LEDGER_OPEN, UNIT.format("true", "ledger_no = (SELECT max(ledger_no) FROM dbext_private.ledger WHERE kind = 'reserve' AND " + NODE_OF.format("renewed") + ")")], {("rows traced to charges", "renewed")}),
     "Gaussian noise that is charged in epsilon": ([LEDGER_OPEN, UNIT.format("true", NODE_OF.format("week"))], {("rows traced to charges", "week"), ("budget holds", "public.cases")}),
     "a budget that was raised behind the ledger's back": (["UPDATE dbext_private.budget SET epsilon = 99"], {("budget reset", "public.cases")}),
     "more spent than the budget holds": (["UPDATE dbext_private.budget SET epsilon = 0.001"], {("budget reset", "public.cases"), ("budget holds", "public.cases")}),

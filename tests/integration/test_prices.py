@@ -197,6 +197,24 @@ def test_an_open_reservation_in_epsilon_counts_for_rho(told):
     told.session.execute(ASK.format("id = 1", "1", GAUSSIAN))
 
 
+def test_the_whole_is_planned_anew_if_the_budget_is_not_untouched_any_more(told):
+    """The reservation of a release that asks for everything waits for the budget; what it finds there leaves no room in epsilon."""
+    outcome = []
+    once = "SELECT count(*) FROM cases WHERE dp_time > '2020-01-01' AND dp_time <= '2020-01-02'"
+    daily = f"SELECT dp_create_release('all', $${DAILY}$$, '1 day', epsilon => 2, start => '2020-01-03')"
+    with told.database.connect(autocommit=False) as changing:
+        changing.execute("SELECT dp_set_budget('cases', epsilon => 2)")
+        changing.execute(f"SELECT dp_create_release('once', $${once}$$, epsilon => 1{GAUSSIAN})")
+        thread = threading.Thread(target=lambda: outcome.append(told.database.connect().execute(daily).fetchone()[0]))
+        thread.start()
+        while not told.database.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'dbext'"):
+            thread.join(0.02)
+        changing.commit()
+        thread.join(60)
+    assert "reserves epsilon 2" in outcome[0]
+    assert units(told) == [("all", "rho"), ("once", "rho")]
+
+
 def test_an_allowance_holds_both_units(told):
     role = told.database.create_role("dbext_analyst", name="ann")
     told.session.execute(f"GRANT SELECT ON cases TO {role}")
