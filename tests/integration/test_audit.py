@@ -147,15 +147,15 @@ def test_more_noise_on_paper_than_was_drawn_is_found(lived):
 
 
 def test_less_charged_than_a_life_loses_is_found_in_either_unit(lived):
-    """Plan, reservation and charge agree on a scale that makes the price in epsilon a hundredth; what was drawn says otherwise."""
+    """The ledger says that noise was wider than it was, in one unit or the other: a life shows it."""
     with harmed(lived) as found:
         (detail,) = (detail for check, *_, detail in found if check == "ledger against lives")
     assert "of epsilon, the ledger says" in detail
     assert "of rho, the ledger says" in detail
-    for name, path in (("pure", "{0,noise,scale}"), ("week", "{0,noise,sigma_squared}")):
-        charges = f"UPDATE dbext_private.ledger SET charges = jsonb_set(charges, '{path}', '\"1000000000000000\"') WHERE {NODE_OF.format(name)}"
-        others = "DELETE FROM dbext_private.ledger WHERE kind = 'question' OR " + f"kind <> 'budget' AND NOT {NODE_OF.format(name)}"
-        with harmed(lived, LEDGER_OPEN, charges, others) as found:
+    for parameter, pure in (("scale", "true"), ("sigma_squared", "false")):
+        wider = f"jsonb_set(c, '{{noise,{parameter}}}', '\"1000000000000000\"', false)"
+        charges = f"UPDATE dbext_private.ledger SET charges = (SELECT jsonb_agg(CASE c ->> 'pure' WHEN '{pure}' THEN {wider} ELSE c END) FROM jsonb_array_elements(charges) AS c) WHERE kind <> 'budget' AND charges <> '[]'"
+        with harmed(lived, LEDGER_OPEN, charges) as found:
             assert ("ledger against lives", "public.cases") in failed(found)
 
 
