@@ -82,7 +82,8 @@ def _buffered(data: dict[str, Any]) -> Buffered:
 
 def _signed_tree(data: dict[str, Any]) -> SignedTree:
     factors = tuple(Fraction(factor) for factor in data.get("factors", ()))
-    return SignedTree(grid_from_json(data["grid"]), data["horizon"], data["radix"], data["levels"], data["baseline"], factors)
+    shape = (data["horizon"], data["radix"], data["levels"], data["baseline"])
+    return SignedTree(grid_from_json(data["grid"]), *shape, factors, tuple(data.get("sections", ())))
 
 
 def _epochs(data: dict[str, Any]) -> Epochs:

@@ -13,9 +13,11 @@ square-root mechanisms are better anyway.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbext.errors import BadArgument
@@ -111,6 +113,8 @@ class SignedTree(Totals):
     """Totals of periods 1 ... horizon. With `baseline`, a node (-infinity, end(0)] joins every total (`state`).
 
     `factors` say how wide the noise of each level is, as a multiple of the plan's; empty is alike. The baseline is noised as the top.
+    With `sections`, the longest blocks at which new sections begin, there are factors for each level of every section in turn: totals use
+    the first longest blocks more often than the last, so that the blocks within share differently with them.
     """
 
     grid: RegularGrid | MonthGrid
@@ -119,14 +123,18 @@ class SignedTree(Totals):
     levels: int
     baseline: bool = False
     factors: tuple[Fraction, ...] = ()
+    sections: tuple[int, ...] = ()
 
     name = "signed_tree"
     #: Nodes store their noise alone: the answer is the exact total of the window plus the signed noises.
     noise_only = True
 
     def __post_init__(self):
-        if self.horizon < 1 or self.radix < 2 or self.levels < 1 or len(self.factors) not in (0, self.levels):  # noqa: PLR2004 the smallest
-            raise BadArgument("a signed tree needs a period, a radix of at least 2, one level, and one factor a level or none")
+        if self.horizon < 1 or self.radix < 2 or self.levels < 1:  # noqa: PLR2004 the smallest
+            raise BadArgument("a signed tree needs a period, a radix of at least 2, and one level")
+        plain = not self.factors and not self.sections
+        if not plain and len(self.factors) != self.levels * (len(self.sections) + 1):
+            raise BadArgument("a signed tree has one factor for each level of each section, or none")
 
     @property
     def numbers(self) -> int:
@@ -150,14 +158,20 @@ class SignedTree(Totals):
         blocks = SignedBlocks(self.grid, self.horizon, self.radix, self.levels, self.horizon, used)
         if not self.factors:
             return self._and_baseline(blocks)
-        levels = tuple(replace(blocks, only=level) for level in range(self.levels))
+        beyond = self.horizon // self.radix ** (self.levels - 1) + 2
+        parts = pairwise((0, *self.sections, beyond)) if self.sections else [None]
+        levels = tuple(replace(blocks, only=level, part=part) for part in parts for level in range(self.levels))
         return (*levels, Single(None, self.grid.end(0))) if self.baseline else levels
 
     def factor(self, number: int) -> Fraction:
         """Return how wide the noise of a block is, as a multiple of the plan's."""
         if not self.factors:
             return Fraction(1)
-        return self.factors[(number - 1) % self.levels] if number else self.factors[-1]
+        if not number:
+            return self.factors[-1]
+        index, level = divmod(number - 1, self.levels)
+        longest = index // self.radix ** (self.levels - 1 - level)
+        return self.factors[bisect_right(self.sections, longest) * self.levels + level]
 
     def pattern_factors(self) -> tuple[Fraction, ...]:
         """Return the factor of each pattern."""
@@ -167,7 +181,7 @@ class SignedTree(Totals):
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `mechanism_from_json` reads."""
-        return super().to_json() | {"factors": [str(factor) for factor in self.factors]}
+        return super().to_json() | {"factors": [str(factor) for factor in self.factors], "sections": list(self.sections)}
 
     def _node(self, number: int) -> Node:
         if number == 0:

@@ -58,12 +58,18 @@ def _squares(mechanism: Mechanism | EncodedMechanism) -> list[float]:
         shape = Shape(mechanism.radix, mechanism.levels)
         if not mechanism.factors:
             return (digit_weights(mechanism.horizon, shape) + mechanism.baseline).tolist()
-        squares = [float(factor) ** 2 for factor in mechanism.factors]
-        return (squares @ level_counts(mechanism.horizon, shape) + mechanism.baseline * squares[-1]).tolist()
+        return _of_factors(mechanism, shape)
     if isinstance(mechanism, (LeastSquaresTree, HierarchicalSums)):
         return mechanism.squares() if isinstance(mechanism, LeastSquaresTree) else block_counts(mechanism)
     last = mechanism.horizon if hasattr(mechanism, "baseline") else 1  # windows of one kind of node are all alike
     return [sum(weight * weight for _, weight in mechanism.answer(period)) for period in range(1, last + 1)]
+
+
+def _of_factors(tree: SignedTree, shape: Shape) -> list[float]:
+    if tree.sections:
+        return [sum(float(tree.factor(number)) ** 2 for number, _ in tree.answer(period)) for period in range(1, tree.horizon + 1)]
+    squares = [float(factor) ** 2 for factor in tree.factors]
+    return (squares @ level_counts(tree.horizon, shape) + tree.baseline * squares[-1]).tolist()
 
 
 def _sliding(mechanism: SlidingRoot) -> Spread:

@@ -200,7 +200,8 @@ class SignedBlocks:
     A total that is rounded up takes away blocks which are not over yet; their noise is drawn with the first total that uses them. So the
     blocks of a level reach to the end of the longer block that holds the last total, and one beyond where rounding up carries on.
     With `within`, blocks end there: what lies beyond that period is in none of them, for it cancels in every total up to it. `used` says
-    how many blocks of each level are used at all, where that is known to be fewer; `only` restricts the pattern to one level.
+    how many blocks of each level are used at all, where that is known to be fewer; `only` restricts the pattern to one level, `part` to
+    what lies in the longest blocks from one number on (0 is the first) and before another.
     """
 
     grid: RegularGrid | MonthGrid
@@ -210,6 +211,7 @@ class SignedBlocks:
     within: int | None = None
     used: tuple[int, ...] | None = None
     only: int | None = None
+    part: tuple[int, int] | None = None
 
     def __post_init__(self):
         if self.count < 1 or self.radix < 2 or self.levels < 1:  # noqa: PLR2004 the smallest radix
@@ -230,13 +232,20 @@ class SignedBlocks:
         """Yield the filters that hold a tick in (since, until], level by level."""
         for level in self._listed():
             length = self.radix**level
-            blocks = ((self.grid.end(n * length), self.grid.end(self._cut((n + 1) * length))) for n in range(self.blocks(level)))
+            blocks = ((self.grid.end(n * length), self.grid.end(self._cut((n + 1) * length))) for n in self._numbers(level))
             yield from _between((block for block in blocks if block[0] < block[1]), since, until)
 
     def span(self) -> tuple[int | None, int | None]:
         """Return the range that the blocks cover."""
-        last = max(self.radix**level * self.blocks(level) for level in self._listed())
-        return self.grid.end(0), self.grid.end(self._cut(last))
+        numbers = [(self.radix**level, self._numbers(level)) for level in self._listed()]
+        first, last = min(length * one.start for length, one in numbers), max(length * max(one.start, one.stop) for length, one in numbers)
+        return self.grid.end(self._cut(first)), self.grid.end(self._cut(last))
+
+    def _numbers(self, level: int) -> range:
+        if self.part is None:
+            return range(self.blocks(level))
+        inside = self.radix ** (self.levels - 1 - level)
+        return range(self.part[0] * inside, min(self.part[1] * inside, self.blocks(level)))
 
     def _listed(self) -> Sequence[int]:
         return range(self.levels) if self.only is None else (self.only,)
@@ -252,7 +261,8 @@ class SignedBlocks:
         """Return the tagged form that `pattern_from_json` reads."""
         shape = {"count": self.count, "radix": self.radix, "levels": self.levels, "within": self.within, "only": self.only}
         used = None if self.used is None else list(self.used)
-        return {"kind": "signed_blocks", "grid": self.grid.to_json(), **shape, "used": used}
+        part = None if self.part is None else list(self.part)
+        return {"kind": "signed_blocks", "grid": self.grid.to_json(), **shape, "used": used, "part": part}
 
 
 @dataclass(frozen=True)

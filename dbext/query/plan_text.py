@@ -25,6 +25,9 @@ from dbext.query.ranks import rank_notes
 from dbext.query.statistic import Formula
 from dbext.query.text import text
 
+#: Widths that are listed one by one.
+_LISTED = 8
+
 
 def plan_text(plan: Plan, tick: Tick, types: Sequence[EntryType] = ()) -> str:
     """One `name: value` a line; losses are named by the types given, or numbered."""
@@ -85,6 +88,8 @@ def noise_text(noise: Noise) -> str:
 def _noise(plan: Plan) -> str:
     factors = plan.pattern_factors
     by_level = f", by level {', '.join(f'{float(factor):.4g}' for factor in factors)} times that" if len(set(factors)) > 1 else ""
+    if len(factors) > _LISTED:
+        by_level = f", by level and section {float(min(factors)):.4g} to {float(max(factors)):.4g} times that"
     return noise_text(plan.noise) + by_level + lattice_text(plan)
 
 

@@ -19,7 +19,7 @@ from dbext.mechanisms.protocol import Node
 from dbext.privacy.charge import Charge
 from dbext.privacy.loss import Loss
 from dbext.privacy.measure import Measure, Values
-from dbext.privacy.noise import noise_from_json
+from dbext.privacy.noise import noise_from_json, scaled
 from dbext.privacy.pattern import Single
 from dbext.privacy.pico import PICOS
 from dbext.query.plan import Plan
@@ -82,9 +82,13 @@ def _uncovered(plan: Plan, last: int, charges: Sequence[Charge]) -> list[str]:
 
 
 def _same_noise(plan: Plan, last: int, charges: Sequence[Charge]) -> bool:
-    """Whether what is drawn has the noises charged; a level of which no block is over yet is charged for nothing."""
+    """Whether what is drawn has the noises charged, and nothing is charged that the plan does not draw, now or later.
+
+    A level of which no block is over yet is charged for nothing; of signed trees the next longest block is charged a little early.
+    """
     charged = {charge.noise for charge in charges if any(True for _ in charge.pattern.filters())}
-    return charged == {plan.node_noise(node.number) for node in _ranges(plan, last)}
+    drawn = {plan.node_noise(node.number) for node in _ranges(plan, last)}
+    return drawn <= charged <= {scaled(plan.noise, one) for one in plan.pattern_factors}
 
 
 def _ranges(plan: Plan, last: int) -> list[Node]:

@@ -262,3 +262,18 @@ def test_a_new_epoch_is_reserved_in_the_unit_of_the_first(cases):
     charged = cases.database.fetch("SELECT DISTINCT charges -> 0 -> 'pure' FROM dbext_private.ledger WHERE kind IN ('reserve', 'publish')")
     assert charged == [(True,)]
     assert taken(cases) == 0.5
+
+
+def test_a_tree_with_sections_passes_an_audit_all_along(told):
+    """Half way through the horizon, and at the turn of a section: what was drawn is charged, block by block, with its own noise."""
+    total = "SELECT count(*) FROM cases"
+    told.declare("total", total, every="1 day", measure="net", horizon=64, epsilon=2, noise="laplace", start="2020-01-01")
+    sections = told.database.value("SELECT plan -> 'plan' -> 'mechanism' -> 'sections' FROM dbext_private.release")
+    assert len(sections) > 1
+    for day in (10, 23, 37, 64):
+        told.day(day)
+        told.publish()
+        told.session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        found = told.session.execute('SELECT a."check", a.detail FROM dp_audit() AS a WHERE a.verdict = \'failed\'').fetchall()
+        told.session.execute("COMMIT")
+        assert found == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -39,6 +40,7 @@ WHOLE = [
     PlainSums(WEEKLY, 9, baseline=True),
     BinaryTree(WEEKLY, 9, baseline=True),
     SignedTree(WEEKLY, 40, 4, 3, baseline=True),
+    SignedTree(WEEKLY, 40, 4, 3, True, tuple(Fraction(n, 4) for n in range(4, 10)), (2,)),
     HierarchicalSums(WEEKLY, 9, 3, 3),
     HierarchicalSums(WEEKLY, 9, 3, 3, count=4),
     DisjointSums(WEEKLY, 4, remainder=2),
@@ -116,7 +118,8 @@ def test_the_spread_is_that_of_the_answers(mechanism):
         squares = [sum(w * w for _, w in mechanism.answer(period)) for period in (200, 300)]
         assert found.mean == found.worst == pytest.approx(squares[1], rel=1e-8)
         return
-    squares = [sum(w * w for _, w in mechanism.answer(period)) for period in range(1, (mechanism.horizon or 9) + 1)]
+    factor = getattr(mechanism, "factor", lambda _: 1)
+    squares = [sum((w * float(factor(n))) ** 2 for n, w in mechanism.answer(period)) for period in range(1, (mechanism.horizon or 9) + 1)]
     assert found == pytest.approx((sum(squares) / len(squares), max(squares), found.period))
     assert squares[found.period - 1] == pytest.approx(found.worst)
 

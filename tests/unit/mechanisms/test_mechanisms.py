@@ -18,13 +18,14 @@ from dbext.mechanisms.hierarchical import HierarchicalSums, best_levels, cover, 
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.signed_tree import SignedTree
+from dbext.mechanisms.spread import spread
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
 from dbext.privacy.noise import DiscreteLaplace
-from dbext.privacy.pattern import Windows
+from dbext.privacy.pattern import Windows, pattern_from_json
 from dbext.privacy.pico import PICOS
 from tests.unit.privacy.entries import norms, paths
 
@@ -153,6 +154,31 @@ def test_signed_trees_charge_what_they_have_drawn_at_every_period(shape):
         )
         assert charged[1] == max(sum(start < tick <= end for start, end in drawn) for tick in range(7 * horizon + 20)) * PICOS
         assert all(end <= WEEKS.end(horizon) for _, end in drawn), "nothing beyond the horizon is in a block"
+
+
+@pytest.mark.parametrize("baseline", [False, True])
+@pytest.mark.parametrize(("radix", "levels", "sections"), [(3, 2, (1, 4)), (4, 3, (2,)), (12, 2, (1, 2, 3))])
+def test_sections_of_a_signed_tree_are_charged_with_their_own_noise(radix, levels, sections, baseline):
+    """At every period all that was drawn is charged with the noise it has; in the end everything once, in one pattern."""
+    factors = tuple(Fraction(3 + n, 4) for n in range(levels * (len(sections) + 1)))
+    tree, alike = SignedTree(WEEKS, 40, radix, levels, baseline, factors, sections), SignedTree(WEEKS, 40, radix, levels, baseline)
+    parts, drawn = list(zip(tree.patterns(), tree.pattern_factors(), strict=True)), []
+    for period in range(1, 41):
+        assert tree.answer(period) == alike.answer(period)
+        drawn += [(node.start, node.end, tree.factor(node.number)) for node in tree.nodes(period) if node.start != node.end]
+        charged = {(*one, factor) for pattern, factor in parts for one in pattern.through(period).filters()}
+        assert set(drawn) <= charged
+        assert spread(tree).period in range(1, 41)
+    whole = sorted(((*one, factor) for pattern, factor in parts for one in pattern.filters()), key=str)
+    assert [one[:2] for one in whole] == sorted((one for pattern in alike.patterns() for one in pattern.filters()), key=str)
+    for pattern, _ in parts:
+        held = list(pattern.filters())
+        start, end = pattern.span()
+        assert all((start is None or (one[0] is not None and start <= one[0])) and one[1] <= end for one in held)
+        assert pattern_from_json(pattern.to_json()) == pattern
+    for wrong in ((factors[1:], sections), ((), sections), (factors, ())):
+        with pytest.raises(BadArgument):
+            SignedTree(WEEKS, 40, radix, levels, baseline, *wrong)
 
 
 def test_a_tree_uses_a_node_for_every_binary_digit():
