@@ -50,7 +50,7 @@ class Draft:
     @property
     def wish(self) -> Wish:
         """Which noise is asked for, at which epsilon."""
-        epsilon = None if self.request.max_error is not None else self.request.epsilon
+        epsilon = None if self.request.asks_error else self.request.epsilon
         return Wish(self.request.noise, None if epsilon is None else str(epsilon))
 
     def request_for(self, session: Session, budget: Budget) -> Request:

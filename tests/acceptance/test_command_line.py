@@ -101,7 +101,7 @@ def test_simulate_needs_no_database(dbext, tmp_path):
     rows = json.loads(done.stdout)
     assert [row["chosen"] for row in rows] == [True] + [False] * (len(rows) - 1)
     assert {"binary tree", "re-noised each period"} <= {row["method"] for row in rows}
-    assert page.read_text().count("<polyline") == 2 * (len(rows) + 1)
+    assert page.read_text().count("<polyline") == (1 + len(rows)) + 2 * len(rows), "errors beside zero, and a panel for each method"
     times = dbext("simulate", str(declaration), "--repetitions", "3", "--by-period", "--format", "json")
     assert len(json.loads(times.stdout)) == 30 * len(rows)
     data.write_text("day,all\n1,many\n")
