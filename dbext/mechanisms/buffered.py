@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 _ONE = 1 << BITS
 _SPARE, _SPARE_OF_POWERS = 16, 32
+#: What the floors of the buffers add to the rounding of a step: of each at most T, of 2^-guard < 2^-8 / T, weighed by w_1 + w_2 + ... <= 1.
+_FLOORS = 2.0**-8
 
 
 @dataclass(frozen=True)
@@ -121,11 +123,11 @@ class Buffered(Totals):
         return _answer_series(self.weights, self.decays, self.positions, self.bits) / (1 << self.scale)
 
     def norms(self, period: int) -> Norms:
-        """Return what the weights of `answer` come to. Each step is rounded by about as much as a draw is: sizes count twice."""
+        """Return what the weights of `answer` come to. Each step is rounded by as much as a draw is, and the floors: sizes count twice."""
         check_period(period, self.horizon)
         squares, sizes = _sums(self.weights, self.decays, self.positions, self.bits)
         place, unit = self._position(period), 1 << self.scale
-        return Norms(squares[place] / unit**2, 2 * sizes[place] / unit, 1 / unit, place + 1)
+        return Norms(squares[place] / unit**2, 2 * (1 + _FLOORS) * sizes[place] / unit, 1 / unit, place + 1)
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Return the leaves."""

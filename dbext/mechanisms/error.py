@@ -103,10 +103,15 @@ def _gaussian_half_width(terms: Sequence[tuple[DiscreteGaussian, float, int]], t
 
 
 def gaussian_half_width(noise: DiscreteGaussian, norms: Norms, tail: float = TAIL) -> float:
-    """Return what `half_width` does for draws of one discrete Gaussian, from the norms of their coefficients (not whole ones)."""
+    """Return what `half_width` does for draws of one discrete Gaussian, from the norms of their coefficients (not whole ones).
+
+    What is added to the sum of draws by rounding, which the sizes hold, is beside whatever bounds the draws.
+    """
     sigma_squared = float(noise.sigma_squared)
     deviation, apart = math.sqrt(sigma_squared * norms.squares), norms.number / (16 * sigma_squared)
-    return _nearly_normal(deviation, apart, (norms.sizes, norms.largest), tail, fine=noise.sigma_squared >= FINE)
+    fine = noise.sigma_squared >= FINE
+    beside = norms.sizes / 2 if tail < TAIL and not (fine and apart <= tail / 100) else 0.0
+    return _nearly_normal(deviation, apart, (norms.sizes, norms.largest), tail, fine=fine) + beside
 
 
 def _nearly_normal(deviation: float, apart: float, steps: tuple[float, float], tail: float, *, fine: bool) -> float:

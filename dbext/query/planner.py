@@ -290,7 +290,7 @@ def _reason(one: Candidate, best: Candidate, request: Request) -> str:
         return _why(one, request)
     if request.max_error is None:
         return _times(one.mean_std_error / best.mean_std_error if best.mean_std_error else math.nan, "error")
-    return _times(float(one.plan.epsilon / best.plan.epsilon), "epsilon")
+    return _times(float(one.plan.epsilon / best.plan.epsilon) if best.plan.epsilon else math.nan, "epsilon")
 
 
 def _why(best: Candidate, request: Request) -> str:

@@ -69,7 +69,8 @@ def shared_candidates(shared: Shared, statistics: Sequence[Statistic], limits: S
     total = [math.sqrt(sum(_variance(plan, window) for window in windows)) for plan in made]
     measured, what = (total, "error") if limits is None else ([float(plan.epsilon) for plan in made], "epsilon")
     best = measured.index(min(measured))
-    reasons = [_reason(one / measured[best], what, chosen=n == best) for n, one in enumerate(measured)]
+    least = measured[best]
+    reasons = [_reason(one / least if least else 1.0, what, chosen=n == best) for n, one in enumerate(measured)]
     found = [_candidate(plan, max(windows), reasons[n], chosen=n == best) for n, plan in enumerate(made)]
     return Together(windows, tuple(found), total[best])
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbext.mechanisms import error
-from dbext.mechanisms.error import answer_variance, half_width, half_width_95
+from dbext.mechanisms.error import Norms, answer_variance, gaussian_half_width, half_width, half_width_95
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
 
 SCALES = [Fraction(1, 5), Fraction(1), Fraction(5), Fraction(61, 3), Fraction(90)]
@@ -113,3 +113,12 @@ def test_tails_far_beyond_what_is_ever_drawn_are_met_too(number, tail):
     q = math.exp(-1 / 100)
     x = half_width([(DiscreteLaplace(Fraction(100)), 1)] * number, tail)
     assert math.log(2) + (x + 1) * math.log(q) - math.log1p(q) <= math.log(tail)
+
+
+@pytest.mark.parametrize("sigma_squared", [100, 2**30])
+@pytest.mark.parametrize("tail", [1e-3, 1e-20])
+def test_what_rounding_adds_is_beside_what_bounds_the_draws(sigma_squared, tail):
+    """Sizes count the draws' own steps and those of rounding: no bound on the draws alone holds for their sum."""
+    noise, sizes = DiscreteGaussian(Fraction(sigma_squared)), 10_000.0
+    without, rounded = (gaussian_half_width(noise, Norms(50.0, total, 1.0, 50), tail) for total in (0.0, sizes))
+    assert rounded >= without + sizes / 2

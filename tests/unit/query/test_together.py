@@ -201,6 +201,15 @@ def test_one_error_holds_for_every_count_and_sum_that_none_is_named_for():
     assert one.epsilon < both.epsilon / 5
 
 
+@pytest.mark.parametrize("sql", ["SELECT count(*) FROM cases", "SELECT count(*) AS n, sum(age) AS s FROM cases", f"SELECT {windows(7, 28)} FROM cases"])
+@pytest.mark.parametrize("limit", [10**9, 10**17])
+def test_errors_so_large_that_delta_alone_allows_them_are_planned_and_charged(sql, limit):
+    """Their epsilon is 0 in twelve digits; what is charged never is."""
+    found = planned(sql, DELTA, epsilon=None, max_error=Fraction(limit)).publication
+    assert found.epsilon < Fraction(1, 10**6)
+    assert min(found.lifetime.values()) > 0
+
+
 @pytest.mark.parametrize(
     ("sql", "wishes", "said"),
     [
