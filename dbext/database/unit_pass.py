@@ -83,4 +83,8 @@ class UnitSql(PassSql):
 def _value(column: ImageColumn) -> str:
     """A value of a row as an image holds it."""
     name = f"m.{'key' if column.is_row_key else 'image'}_{column.position}"
-    return f"CASE WHEN octet_length({name}::text) <= {LONGEST_VALUE} THEN {name} END" if column.cut else name
+    if not column.cut:
+        return name
+    # As they are stored: a cast would strip the blanks that char(n) is padded with, and not count them.
+    length = f"octet_length({name})" if column.is_string else f"octet_length({name}::text)"
+    return f"CASE WHEN {length} <= {LONGEST_VALUE} THEN {name} END"

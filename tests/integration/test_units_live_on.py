@@ -178,6 +178,16 @@ def test_values_beyond_all_measure_stop_nothing(tracked):
     assert table.database.value("SELECT count(*) FROM dp_release.r") == 1
 
 
+def test_blanks_that_values_are_padded_with_count_in_their_length(tracked):
+    """A hundred values of char(10485760) are a gigabyte, however short: no array holds them, and no seal would ever succeed again."""
+    table = tracked(
+        "id integer PRIMARY KEY, patient integer NOT NULL, wide char(20000), narrow char(20)", name="visits", unit=["patient"], rows_per_unit=50
+    )
+    table.execute("INSERT INTO visits SELECT i, 1, 'a', 'b' FROM generate_series(1, 3) AS i")
+    table.seal_through(0)
+    assert table.fetch("SELECT image_3, image_4 FROM {admission}") == [([None] * 3, ["b".ljust(20)] * 3)]
+
+
 def test_the_schema_changes(visits):
     visits.seal_through(0)
     visits.day(1)

@@ -175,7 +175,7 @@ def test_what_is_said_of_the_noise_is_what_its_weights_say(renews):
         norms = NormsLaw(noise, mechanism.norms(period))
         assert norms.variance == pytest.approx(law.variance)
         assert norms.apart == pytest.approx(law.apart)
-        assert norms.steps == pytest.approx(2 * law.steps)
+        assert norms.steps == pytest.approx(2 * (1 + 2**-8) * law.steps)
         assert norms.largest == pytest.approx(law.largest)
         for miss in (0.05, 1e-6, 1e-30):
             one, other = (mixed_half_width(((1.0, each),), miss) for each in (law, norms))
