@@ -6,7 +6,7 @@ FROM (SELECT dbext_private.caller() AS name) AS who
 
 -- name: unreadable
 -- Columns among the given positions that the caller may not read; one row without a name when he may read nothing of the table.
--- With $3 what dp_grant gave counts like SELECT.
+-- With $3 what dp_grant gave counts like SELECT. CASE: other columns may be gone, and PostgreSQL would fail on the privilege of one.
 -- The relation decides, not its name: whoever makes a new table of the name of one that is gone has no rights to its history.
 WITH target AS (
     SELECT t.table_id, c.oid AS relation, c.relnamespace AS schema, dbext_private.caller() AS who
@@ -15,7 +15,9 @@ WITH target AS (
 )
 SELECT c.column_name
 FROM target AS t JOIN dbext_private.tracked_column AS c USING (table_id)
-WHERE c.position = ANY ($2::integer[]) AND NOT coalesce(has_column_privilege(t.who, t.relation, c.column_name, 'SELECT'), false)
+WHERE CASE WHEN c.position = ANY ($2::integer[]) THEN NOT coalesce((
+        SELECT has_column_privilege(t.who, t.relation, a.attnum, 'SELECT') FROM pg_attribute AS a
+        WHERE a.attrelid = t.relation AND a.attname = c.column_name AND NOT a.attisdropped), false) END
     AND NOT ($3::boolean AND t.relation IS NOT NULL AND dbext_private.is_granted(t.table_id, t.who, c.position))
 UNION ALL
 SELECT NULL FROM target AS t

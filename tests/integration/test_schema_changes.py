@@ -352,3 +352,14 @@ def test_labels_that_are_renamed_are_marked_and_seals_go_on(tracked, database, e
     table.execute("INSERT INTO entry VALUES (3, 'sad')")
     table.seal_through(3)
     assert table.settled() == {1: "blue", 2: "blue", 3: "sad"}
+
+
+def test_what_reads_many_other_columns_is_answered_after_one_is_gone(tracked):
+    table = tracked("id integer PRIMARY KEY, a integer, b integer, c integer, d integer, gone integer", name="person")
+    table.execute("SELECT dp_add_constraint('person', 'any', max_mutations => 3)")
+    table.execute("SELECT dp_set_budget('person', 9)")
+    table.execute("ALTER TABLE person DROP COLUMN gone")
+    table.seal_through(1)
+    read = "id > 0 AND a > 0 AND b > 0 AND c > 0 AND d > 0"
+    table.execute("SELECT dp_window_count('person', '2020-03-03', '2020-03-04', %s, epsilon => 1)", (read,))
+    table.execute(f"SELECT dp_create_release('many', 'SELECT count(*) FROM person WHERE {read}', every => '1 day', epsilon => 1, horizon => 9)")
