@@ -9,7 +9,7 @@ from dbext.database.session import DatabaseError
 from dbext.errors import SecondSessionUnavailable
 
 CANCELED = DatabaseError("57014", "canceling statement due to user request")
-PARTS = {"second_session": "host=x", "database": "d", "schema": "public"}
+PARTS = {"second_session": "host=x", "database": "d", "schema": "public", "has_transaction_timeout": True}
 
 
 class Scripted:
