@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from dbext.database.identifiers import qualified, shown
+from dbext.database.identifiers import shown
 from dbext.database.session import Session
 from dbext.database.statements import statements
 from dbext.errors import BadArgument, UnknownObject
@@ -62,11 +62,6 @@ class TrackedTable:
     def history_begins(self) -> int:
         """The first boundary at which a window may begin."""
         return max(self.first_tick - 1, self.first_tick - 1 if self.forgotten_through is None else self.forgotten_through)
-
-    @property
-    def qualified_name(self) -> str:
-        """The quoted name with its schema."""
-        return qualified(self.schema_name, self.table_name)
 
     @property
     def shown_name(self) -> str:

@@ -96,18 +96,6 @@ def best_shape(horizon: int) -> Shape:
     return best
 
 
-@lru_cache(maxsize=64)
-def best_radix(horizon: int, levels: int) -> int | None:
-    """Return the radix with the fewest blocks over all totals, for a number of levels; None if the horizon is too short for so many.
-
-    An equal share of noise for every level is best at this number of levels whatever an entry may touch, as long as its touches are shared
-    among the levels alike; where they are not (long lives), fewer levels are compared as well.
-    """
-    middle = (2 * horizon) ** (1 / levels)
-    radixes = [radix for radix in range(max(2, int(0.5 * middle)), int(1.6 * middle) + 3) if radix ** (levels - 1) <= horizon]
-    return min(radixes, key=lambda radix: int(digit_weights(horizon, Shape(radix, levels)).sum()), default=None)
-
-
 @dataclass(frozen=True)
 class SignedTree(Totals):
     """Totals of periods 1 ... horizon. With `baseline`, a node (-infinity, end(0)] joins every total (`state`).

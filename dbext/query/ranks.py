@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dbext.mechanisms.mixed_error import ErrorLaw
 from dbext.mechanisms.quantiles import Band, band
 from dbext.mechanisms.spread import spread
 from dbext.query.exact import exact_decimal
@@ -19,14 +18,9 @@ def reading_plan(publication: Publication, place: int) -> Plan:
     return replace(publication.streams[publication.readings[place].stream].plan, mechanism=publication.mechanism(place))
 
 
-def law(plan: Plan, period: int) -> ErrorLaw:
-    """The law of the error in one cell of a period."""
-    return plan.law(period)
-
-
 def rank_band(publication: Publication, formula: Formula, period: int, tail: float) -> Band:
     """How far the counts up to each value may be off in a period, for intervals that miss with probability `tail`."""
-    laws = tuple(law(reading_plan(publication, place), period) for place in formula.sources)
+    laws = tuple(reading_plan(publication, place).law(period) for place in formula.sources)
     spreads = [publication.statistic(place).spread for place in formula.sources]
     return band(laws, spreads[0].values, tuple(one.block for one in spreads), formula.fraction, tail)
 

@@ -14,7 +14,7 @@ from dbext.mechanisms.quantiles import quantile
 from dbext.privacy.measure import Measure
 from dbext.privacy.noise import Noise
 from dbext.query.publication import Publication
-from dbext.query.ranks import law, rank_band, reading_plan
+from dbext.query.ranks import rank_band, reading_plan
 from dbext.query.spread import margin
 from dbext.query.statistic import Formula, scale_of
 from dbext.service.noising import Answers
@@ -129,7 +129,7 @@ def _derived(publication: Publication, formula: Formula, periods: Sequence[int],
     plans = [reading_plan(publication, place) for place in formula.sources]
     found: list[Estimate] = []
     for number, period in enumerate(periods):
-        laws = [law(plan, period) for plan in plans]
+        laws = [plan.law(period) for plan in plans]
         tail = publication.main.tail(cells)
         noisy = zip(*(made[place][number] for place in formula.sources), strict=True)
         found += _estimates(publication, formula, laws, tail, list(noisy))

@@ -183,7 +183,9 @@ def test_moves_between_bins_and_groups_are_counted_in_windows(people):
             there = {number for *_, number in then}
             events = Counter((county, cell[None if score is None else str(score)]) for county, _, score, number in now if number not in there)
             sql = f'SELECT county, width_bucket, "{measure}" FROM dp_release.scores_{measure} WHERE release_no = %s'
-            assert all(events[county, number] == total for county, number, total in people.database.fetch(sql, (day,)))
+            found = people.database.fetch(sql, (day,))
+            assert len(found) == 12
+            assert all(events[county, number] == total for county, number, total in found)
 
 
 #: What an entry can be on a day: absent, in one of three bins of two groups, or in none.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +18,7 @@ from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.protocol import Node
 from dbext.mechanisms.registry import mechanism_from_json
-from dbext.mechanisms.signed_tree import SignedTree, best_radix
+from dbext.mechanisms.signed_tree import SignedTree
 from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.mechanisms.spread import spread
 from dbext.mechanisms.square_root import SquareRoot
@@ -127,15 +126,3 @@ def test_the_spread_is_that_of_the_answers(mechanism):
 @pytest.mark.parametrize("mechanism", ENCODED + WHOLE, ids=repr)
 def test_mechanisms_come_back_from_json(mechanism):
     assert mechanism_from_json(mechanism.to_json()) == mechanism
-
-
-def test_the_best_radix_has_the_fewest_blocks():
-    for horizon, levels in itertools.product((5, 12, 60), (2, 3)):
-        mean = {
-            radix: sum(len(SignedTree(WEEKLY, horizon, radix, levels).answer(period)) for period in range(1, horizon + 1))
-            for radix in range(2, horizon + 1)
-            if radix ** (levels - 1) <= horizon
-        }
-        best = best_radix(horizon, levels)
-        assert mean[best] <= 1.02 * min(mean.values())
-    assert best_radix(3, 4) is None
