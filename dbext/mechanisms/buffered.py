@@ -38,7 +38,7 @@ from dbext.mechanisms.error import Norms
 from dbext.mechanisms.profiles import toeplitz_profile
 from dbext.mechanisms.protocol import check_period
 from dbext.mechanisms.toeplitz import encoder_row, inverse_series, scaled
-from dbext.mechanisms.totals import Totals
+from dbext.mechanisms.totals import SeriesTotals
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
 from dbext.privacy.pattern import Pattern, Windows
@@ -54,7 +54,7 @@ _FLOORS = 2.0**-8
 
 
 @dataclass(frozen=True)
-class Buffered(Totals):
+class Buffered(SeriesTotals):
     """Running totals of periods 1 ... horizon. `weights` and `decays` are w_j and theta_j in units of 2^-24, one of each per buffer."""
 
     grid: RegularGrid | MonthGrid
@@ -73,11 +73,6 @@ class Buffered(Totals):
         convex = whole * whole <= sum(weight * decay for weight, decay in zip(self.weights, self.decays, strict=True))
         if not (min(self.weights) > 0 and whole <= _ONE and all(0 < decay < _ONE for decay in self.decays) and convex):
             raise BadArgument("buffers need weights and decays between 0 and 1 whose coefficients are log-convex")
-
-    @property
-    def positions(self) -> int:
-        """Number of draws, and of leaves."""
-        return self.horizon + self.baseline
 
     @property
     def circuit(self) -> Circuit:
@@ -111,13 +106,6 @@ class Buffered(Totals):
             for leaf in self.leaves(period)
         )
 
-    def answer(self, period: int) -> tuple[tuple[int, float], ...]:
-        """Return the weights that the draws of all periods so far have in the noise of a total. The draws themselves are not stored."""
-        check_period(period, self.horizon)
-        position = self._position(period)
-        weights = self.answer_series()[: position + 1][::-1]
-        return tuple(zip(range(period - position, period + 1), weights.tolist(), strict=True))
-
     def answer_series(self) -> np.ndarray:
         """Return l_0, l_1, ...: the noise of the total at position t is the sum of l_j z_(t-j)."""
         return _answer_series(self.weights, self.decays, self.positions, self.bits) / (1 << self.scale)
@@ -140,9 +128,6 @@ class Buffered(Totals):
     @property
     def _buffers(self) -> list[tuple[int, int]]:
         return list(zip(self.weights, self.decays, strict=True))
-
-    def _position(self, number: int) -> int:
-        return number if self.baseline else number - 1
 
 
 def buffered(grid: RegularGrid | MonthGrid, horizon: int, baseline: bool) -> Buffered:  # noqa: FBT001 a property of the release

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 from dbext.mechanisms.encoded import Row
 from dbext.mechanisms.profiles import toeplitz_profile
-from dbext.mechanisms.protocol import check_period
 from dbext.mechanisms.toeplitz import answer_weights, encoder_row
-from dbext.mechanisms.totals import Totals
+from dbext.mechanisms.totals import SeriesTotals
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
 from dbext.privacy.pattern import Pattern, Windows
@@ -76,7 +75,7 @@ def predicted_errors(positions: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class SquareRoot(Totals):
+class SquareRoot(SeriesTotals):
     """Running totals of periods 1 ... horizon. With `baseline`, everything up to end(0) is one more count before them (`state`)."""
 
     grid: RegularGrid | MonthGrid
@@ -84,11 +83,6 @@ class SquareRoot(Totals):
     baseline: bool = False
 
     name = "square_root"
-
-    @property
-    def positions(self) -> int:
-        """Number of rows, and of leaves."""
-        return self.horizon + self.baseline
 
     @property
     def coefficients(self) -> Sequence[int]:
@@ -99,15 +93,8 @@ class SquareRoot(Totals):
         """Return the row of the period; at the first one also that of the baseline."""
         return tuple(Row(leaf.number, self._weights(leaf.number)) for leaf in self.leaves(period))
 
-    def answer(self, period: int) -> tuple[tuple[int, float], ...]:
-        """Return the weights of all rows so far: the coefficients of 1 / ((1 - z) c(z)), latest row first."""
-        check_period(period, self.horizon)
-        position = self._position(period)
-        weights = self.answer_series()[: position + 1][::-1]
-        return tuple(zip(range(period - position, period + 1), weights.tolist(), strict=True))
-
     def answer_series(self) -> np.ndarray:
-        """Return l_0, l_1, ...: the total at position t is the sum of l_j y_(t-j), its variance sigma^2 (l_0^2 + ... + l_t^2)."""
+        """Return the coefficients of 1 / ((1 - z) c(z)): total t is the sum of l_j y_(t-j), its variance sigma^2 (l_0^2 + ... + l_t^2)."""
         return _answer_series(self.positions)
 
     def patterns(self) -> tuple[Pattern, ...]:
@@ -117,9 +104,6 @@ class SquareRoot(Totals):
     def profile(self, measure: Measure, grouped: bool, limits: Reach) -> Profile:  # noqa: FBT001 a property of the release
         """Return the joint sensitivity of all rows; one change costs the column norm^2 of the whole numbers, exactly."""
         return _profile(self.coefficients, measure, grouped, limits)
-
-    def _position(self, number: int) -> int:
-        return number if self.baseline else number - 1
 
     def _weights(self, number: int) -> tuple[tuple[int, int], ...]:
         shift = number - self._position(number)

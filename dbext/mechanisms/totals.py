@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbext.errors import BadArgument
 from dbext.mechanisms.protocol import Node, check_period
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.pattern import Filter, Pattern, Several, Single
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Totals:
@@ -53,3 +56,26 @@ class Totals:
         """Return patterns as one, with the baseline's filter."""
         parts = (Single(None, self.grid.end(0)), *patterns) if self.baseline else patterns
         return (Several(parts) if len(parts) > 1 else parts[0],)
+
+
+class SeriesTotals(Totals):
+    """Totals of which every one weighs all that was drawn so far by one series, latest first: `position` 0 is the first draw of all."""
+
+    @property
+    def positions(self) -> int:
+        """Number of draws, and of leaves."""
+        return self.horizon + self.baseline
+
+    def answer(self, period: int) -> tuple[tuple[int, float], ...]:
+        """Return the weights of all draws so far in the total of a period."""
+        check_period(period, self.horizon)
+        position = self._position(period)
+        weights = self.answer_series()[: position + 1][::-1]
+        return tuple(zip(range(period - position, period + 1), weights.tolist(), strict=True))
+
+    def answer_series(self) -> np.ndarray:
+        """Return l_0, l_1, ...: the total at position t is made of the sum of l_j times draw t - j."""
+        raise NotImplementedError
+
+    def _position(self, number: int) -> int:
+        return number if self.baseline else number - 1
