@@ -11,6 +11,8 @@ from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.pattern import Filter, Pattern, Several, Single
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
 
 
@@ -59,7 +61,12 @@ class Totals:
 
 
 class SeriesTotals(Totals):
-    """Totals of which every one weighs all that was drawn so far by one series, latest first: `position` 0 is the first draw of all."""
+    """Totals of which every one weighs all that was drawn so far by one series, latest first.
+
+    Subclasses say what l_0, l_1, ... is: the total at position t is made of the sum of l_j times draw t - j. Position 0 is the first draw.
+    """
+
+    answer_series: Callable[[], np.ndarray]
 
     @property
     def positions(self) -> int:
@@ -72,10 +79,6 @@ class SeriesTotals(Totals):
         position = self._position(period)
         weights = self.answer_series()[: position + 1][::-1]
         return tuple(zip(range(period - position, period + 1), weights.tolist(), strict=True))
-
-    def answer_series(self) -> np.ndarray:
-        """Return l_0, l_1, ...: the total at position t is made of the sum of l_j times draw t - j."""
-        raise NotImplementedError
 
     def _position(self, number: int) -> int:
         return number if self.baseline else number - 1
