@@ -51,10 +51,14 @@ def plans() -> Iterator[tuple[str, Plan]]:
                     yield name, one.plan
 
 
+def ratio_to_predicted(plan: Plan, errors: np.ndarray) -> float:
+    """Return the root of the mean square of errors (publication, period), each in proportion to the predicted one."""
+    predicted = np.array([plan.std_error(period) for period in range(1, errors.shape[1] + 1)])
+    return float(np.sqrt((errors**2 / predicted**2).mean()))
+
+
 def measured(publications: int = PUBLICATIONS) -> Iterator[dict[str, Any]]:
     """Yield, for every mechanism, the ratio of the error over so many publications to the predicted one."""
     for name, plan in plans():
-        predicted = np.array([plan.std_error(period) for period in range(1, PERIODS + 1)])
-        errors = drawn_errors(plan, publications, PERIODS)
-        ratio = float(np.sqrt((errors**2 / predicted**2).mean()))
+        ratio = ratio_to_predicted(plan, drawn_errors(plan, publications, PERIODS))
         yield {"mechanism": name, "publications": publications, "ratio": ratio}

