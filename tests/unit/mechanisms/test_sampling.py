@@ -12,6 +12,7 @@ import pytest
 from dbext.errors import BadArgument
 from dbext.mechanisms import sampling, sampling_plain, sampling_wide
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from tests.chance import away
 
 pytest.importorskip("numpy")
 import numpy as np
@@ -81,8 +82,8 @@ def test_uniform_numbers_use_every_value_and_no_bit_twice():
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 255, 256, 257, 70_000, 2**40 + 1, 2**62, 2**62 + 1, 2**90])
 def test_wide_uniform_numbers_lie_below_their_limit(limit):
-    drawn = sampling_wide.Uniform(sampling.os.urandom).below(limit, 4000)
-    assert len(drawn) == 4000
+    drawn = sampling_wide.Uniform(sampling.os.urandom).below(limit, 10_000)  # one of 257 numbers is left out with a chance of 3e-15
+    assert len(drawn) == 10_000
     assert min(drawn) >= 0
     assert max(drawn) < limit
     if limit <= 257:
@@ -97,7 +98,7 @@ def test_coins_of_any_length(denominator, share):
     numerators = np.full(20_000, int(share * denominator), dtype=object if denominator >= 2**63 else np.int64)
     heads = sampling_wide._coins(sampling_wide.Uniform(sampling.os.urandom), numerators, denominator).mean()
     exact = int(share * denominator) / denominator
-    assert abs(heads - exact) <= 6 * math.sqrt(exact * (1 - exact) / 20_000)
+    assert abs(heads - exact) <= away(20_000, exact)
 
 
 def test_a_tie_of_the_first_62_bits_is_decided_by_the_rest(monkeypatch):
@@ -122,26 +123,26 @@ def test_a_tie_of_the_first_62_bits_is_decided_by_the_rest(monkeypatch):
 @pytest.mark.parametrize("scale", [Fraction(1, 1000), Fraction(1, 10**30), Fraction(2**61, 3), Fraction(10**25 + 1, 7), Fraction(7, 2**65)])
 def test_laplace_of_any_length(wide, scale):
     """Tiny scales give zeros, huge ones stay exact whole numbers of the right size."""
-    drawn = sampling._discrete_laplace(scale, 3000, wide=wide)
+    drawn = sampling._discrete_laplace(scale, 8000, wide=wide)
     assert all(type(value) is int for value in drawn)
     if scale < Fraction(1, 100):
         assert set(drawn) == {0}
     else:
-        mean = sum(abs(value) for value in drawn) / 3000
-        assert 0.9 * scale < mean < 1.1 * scale
+        mean = sum(abs(value) for value in drawn) / 8000
+        assert 0.9 * scale < mean < 1.1 * scale, "a chance of exp(-8000 (0.1 - ln 1.1)) = 5e-17 (Chernoff)"
         assert len({value % 64 for value in drawn}) == 64, "the last bits are as random as the first"
 
 
 @FORMS
 @pytest.mark.parametrize("sigma_squared", [Fraction(1, 10**30), Fraction(10**9, 7), Fraction(10**20 + 1, 3), Fraction(2**130, 5)])
 def test_gaussian_of_any_length(wide, sigma_squared):
-    drawn = sampling._discrete_gaussian(sigma_squared, 3000, wide=wide)
+    drawn = sampling._discrete_gaussian(sigma_squared, 8000, wide=wide)
     assert all(type(value) is int for value in drawn)
     if sigma_squared < 1:
         assert set(drawn) == {0}
     else:
-        square = sum(Fraction(value * value, 1) for value in drawn) / 3000 / sigma_squared
-        assert Fraction(85, 100) < square < Fraction(115, 100)
+        square = sum(Fraction(value * value, 1) for value in drawn) / 8000 / sigma_squared
+        assert Fraction(85, 100) < square < Fraction(115, 100), "a chance of exp(-4000 (0.15 - ln 1.15)) = 2e-18 (Chernoff)"
 
 
 @pytest.mark.parametrize("size", [0, 1, 1999, 2000, 40_000])

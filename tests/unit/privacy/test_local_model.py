@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from fractions import Fraction
 
 import pytest
@@ -15,6 +14,7 @@ from dbext.mechanisms.randomised_response import NetChangeResponse, RandomisedRe
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.local_model import Report, bounded_touches, local_loss, local_touches
 from dbext.privacy.pico import PICOS
+from tests.chance import away
 
 HORIZON = 7
 
@@ -131,7 +131,7 @@ def test_reports_follow_their_chances():
     response, runs = RandomisedResponse(4, Fraction(3, 2)), 20_000
     kept = sum(response.report(2) == 2 for _ in range(runs))
     chance = float(response.keep)
-    assert abs(kept - runs * chance) < 6 * math.sqrt(runs * chance * (1 - chance))
+    assert abs(kept / runs - chance) < away(runs, chance)
 
 
 def test_uniform_numbers_stay_below_their_limit():

@@ -11,12 +11,13 @@ import pytest
 from dbext.mechanisms.sampling import draw
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from dbext.privacy.noise_tests import correlation, law, signs, spread
+from tests.chance import ALARM, most
 
 LAWS = [
     DiscreteLaplace(Fraction(1, 3)), DiscreteLaplace(Fraction(7, 2)), DiscreteLaplace(Fraction(900)),
     DiscreteGaussian(Fraction(1, 4)), DiscreteGaussian(Fraction(30)), DiscreteGaussian(Fraction(10**9)),
 ]  # fmt: skip
-LEVEL = math.log(1e-9)
+LEVEL = math.log(ALARM)
 
 
 def drawn(noise, nodes, cells):
@@ -35,35 +36,36 @@ def test_honest_noise_passes(noise, shape):
 
 @pytest.mark.parametrize("noise", LAWS, ids=str)
 def test_the_bounds_are_bounds(noise):
-    """At level 0.2 no test of honest noise fails more often than that (with room for chance: 600 rounds)."""
+    """At level 0.2 no test of honest noise fails more often than that, in 600 rounds."""
     rounds = drawn(noise, 600 * 6, 4).reshape(600, 6, 4)
     for number in range(5):
         failed = sum(everything(noise, one)[number].log_chance < math.log(0.2) for one in rounds)
-        assert failed <= 600 * 0.2 + 4 * math.sqrt(600 * 0.2 * 0.8)
+        assert failed <= most(600, 0.2)
 
 
 @pytest.mark.parametrize("noise", LAWS, ids=str)
 def test_the_expected_spread_is_the_law_s(noise):
-    assert spread(noise, drawn(noise, 200, 200)).figure == pytest.approx(1, abs=0.08)
+    """The narrowest law varies most, being nearly always 0: the ratio deviates by 0.0098 in 360,000 draws of it."""
+    assert spread(noise, drawn(noise, 600, 600)).figure == pytest.approx(1, abs=0.08)
 
 
 @pytest.mark.parametrize("right", [DiscreteLaplace(Fraction(8)), DiscreteGaussian(Fraction(64))], ids=str)
 @pytest.mark.parametrize("factor", [Fraction(1, 4), Fraction(4)])
 def test_another_scale_is_seen(right, factor):
     wrong = DiscreteLaplace(right.scale * factor) if isinstance(right, DiscreteLaplace) else DiscreteGaussian(right.sigma_squared * factor)
-    assert spread(right, drawn(wrong, 100, 2)).log_chance < LEVEL
+    assert spread(right, drawn(wrong, 100, 4)).log_chance < LEVEL
 
 
 def test_a_bias_is_seen():
     noise = DiscreteGaussian(Fraction(100))
-    assert signs(drawn(noise, 100, 4) + 5).log_chance < LEVEL
+    assert signs(drawn(noise, 400, 4) + 5).log_chance < LEVEL
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_noise_used_twice_is_seen(axis):
     noise = DiscreteLaplace(Fraction(5))
-    draws = drawn(noise, 40, 40)
-    twice = np.repeat(np.take(draws, range(20), axis=axis), 2, axis=axis)
+    draws = drawn(noise, 100, 100)
+    twice = np.repeat(np.take(draws, range(50), axis=axis), 2, axis=axis)
     assert correlation(twice, axis).log_chance < LEVEL
     assert correlation(draws, axis).log_chance >= LEVEL
 
@@ -71,5 +73,5 @@ def test_noise_used_twice_is_seen(axis):
 def test_another_law_of_the_same_variance_is_seen():
     laplace = DiscreteLaplace(Fraction(20))
     gaussian = DiscreteGaussian(Fraction(laplace.variance))
-    assert law(laplace, drawn(gaussian, 100, 20)).log_chance < LEVEL
-    assert law(gaussian, drawn(laplace, 100, 20)).log_chance < LEVEL
+    assert law(laplace, drawn(gaussian, 100, 80)).log_chance < LEVEL
+    assert law(gaussian, drawn(laplace, 100, 80)).log_chance < LEVEL

@@ -28,6 +28,7 @@ from dbext.query.calendar import Span
 from dbext.query.compiler import compile_declaration, resolve
 from dbext.query.local_plan import local_plan_from_json, local_plans
 from dbext.query.planner import Request
+from tests.chance import SIGMAS, away
 from tests.unit.privacy.entries import effect, paths
 from tests.unit.query.tables import COLUMNS, DAY, DELTA, PURE, TYPES
 
@@ -169,6 +170,33 @@ def test_a_report_costs_its_epsilon_or_what_that_is_in_rho():
     assert response_cost(response, pure=False) == pytest.approx(2 * math.tanh(1) * PICOS, rel=1e-9)
 
 
+def exact(plan, true):
+    """Return the mean and the variance of the estimate of one cell, from the chances of every report; and the variance stated for the mean counts."""
+    response = plan.response_of(1)
+    chances = [[float(response.keep if report == one else response.other) for report in range(response.categories)] for one in true]
+    nothing = plan.estimate(1, [0] * (response.categories - 1))[0][0]
+    units = np.eye(response.categories - 1, dtype=int).tolist()
+    worth = [0.0, *(plan.estimate(1, unit)[0][0] - nothing for unit in units)]
+    means = [sum(chance * value for chance, value in zip(one, worth, strict=True)) for one in chances]
+    squares = [sum(chance * value**2 for chance, value in zip(one, worth, strict=True)) for one in chances]
+    ((stated,),) = (plan.estimate(1, np.sum(chances, axis=0)[1:].tolist())[1][:1],)
+    return nothing + sum(means), sum(square - mean**2 for square, mean in zip(squares, means, strict=True)), stated
+
+
+def holds(plan, true, count):
+    """Exactly in the mean; and what is drawn, 4,000 times: the deviation of the ratio is sqrt(2 / 4000) = 0.022.
+
+    A drawn estimate below 0 or above all is cut off before it states its variance: 3% too much near 0, as much too little near all.
+    """
+    mean, variance, stated = exact(plan, true)
+    assert mean == pytest.approx(count, abs=1e-9)
+    assert variance == pytest.approx(stated, rel=1e-9)
+    values, variances = estimated(plan, true, 4000)
+    stated = float(np.mean(variances))
+    assert 0.79 < float(np.var(values)) / stated < 1.21
+    assert abs(float(np.mean(values)) - count) < SIGMAS * math.sqrt(stated / 4000)
+
+
 def estimated(plan, true, runs):
     """Return estimates and stated variances of one cell, over independent reports of the same truths."""
     response = plan.response_of(1)
@@ -179,22 +207,14 @@ def estimated(plan, true, runs):
 
 @pytest.mark.parametrize(("still", "up", "down"), [(150, 0, 0), (60, 70, 20), (0, 0, 150)])
 def test_net_changes_are_estimated_without_bias_with_the_stated_variance(still, up, down):
-    """4,000 runs: the deviation of the ratio is sqrt(2 / 4000) = 0.022, so that a variance that is a tenth off would be seen."""
     (plan,) = plans(DAILY, Constraint(2), every=Span(days=1), members=150)
-    values, variances = estimated(plan, [0] * still + [1] * up + [2] * down, 4000)
-    stated = float(np.mean(variances))
-    assert 0.9 < float(np.var(values)) / stated < 1.1
-    assert abs(float(np.mean(values)) - (up - down)) < 5 * math.sqrt(stated / 4000)
+    holds(plan, [0] * still + [1] * up + [2] * down, up - down)
 
 
 @pytest.mark.parametrize("inside", [0, 40, 150])
 def test_categories_are_estimated_without_bias_with_the_stated_variance(inside):
     (plan,) = plans(None, Constraint(2), every=Span(days=1), horizon=4, cells=3, grouped=True, members=150)
-    values, variances = estimated(plan, [1] * inside + [2] * (150 - inside), 4000)
-    stated = float(np.mean(variances))
-    # An estimate below 0 or above all is cut off before it states its variance: a little too much near 0, a little too little near all.
-    assert 0.9 < float(np.var(values)) / stated < 1.1
-    assert abs(float(np.mean(values)) - inside) < 5 * math.sqrt(stated / 4000)
+    holds(plan, [1] * inside + [2] * (150 - inside), inside)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(3), Fraction(19)])
@@ -217,4 +237,4 @@ def test_reports_in_arrays_follow_their_chances():
     drawn = np.array(response.report_all([1] * runs))
     for category in range(3):
         chance = float(response.keep if category == 1 else response.other)
-        assert abs(int((drawn == category).sum()) - runs * chance) < 6 * math.sqrt(runs * chance * (1 - chance))
+        assert abs((drawn == category).mean() - chance) < away(runs, chance)
