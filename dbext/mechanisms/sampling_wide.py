@@ -21,6 +21,7 @@ class Uniform:
 
     def __init__(self, source: Callable[[int], bytes]):
         self._source = source
+        self.plain = sampling_plain.Uniform(source)
 
     def below(self, limit: int, size: int) -> np.ndarray:
         """Return `size` uniform numbers in [0, limit): leading bits, drawn again where they do not lie below."""
@@ -36,7 +37,7 @@ class Uniform:
 
     def one_below(self, limit: int) -> int:
         """Return one uniform number below any limit."""
-        return sampling_plain.Uniform(self._source).below(limit)
+        return self.plain.below(limit)
 
     def _bits(self, width: int, size: int) -> np.ndarray:
         if width == 0:

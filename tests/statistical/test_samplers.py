@@ -95,7 +95,7 @@ def test_rounded_continuous_noise_is_told_apart(wide):
 
 
 @FORMS
-@pytest.mark.parametrize("draw", [sampling._discrete_laplace, sampling._discrete_gaussian])
+@pytest.mark.parametrize("draw", [sampling._discrete_laplace, sampling._discrete_gaussian, sampling._rounded_gaussian])
 def test_draws_are_independent_of_their_neighbours(draw, wide):
     """Lag-one correlation of values and of magnitudes, and the balance of signs."""
     drawn = draw(Fraction(400), DRAWS, wide=wide)
