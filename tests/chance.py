@@ -12,6 +12,8 @@ from scipy.stats import binom
 ALARM = 1e-12
 #: Deviations of a mean of many draws: a normal one is further away with a chance of 6e-14, which leaves room for tails that are heavier.
 SIGMAS = 7.5
+#: Deviations of a few draws of Laplace noise, or of a sum of them: a single draw is further away with a chance of exp(-20 sqrt 2) = 5e-13.
+FAR = 20
 
 
 def most(trials: int, chance: float) -> int:

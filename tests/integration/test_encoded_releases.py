@@ -19,6 +19,8 @@ from dbext.query.plan import plan_from_json
 from dbext.service import noising
 from dbext.service.due import due_of
 from dbext.service.noising import answers, exact_nodes
+from tests.chance import FAR, SIGMAS, fewest
+from tests.integration.whitened import mean_square
 
 KEYS = "VALUES ('A'), ('B'), ('C')"
 TOTAL = "SELECT county, count(*) FROM cases WHERE status = 'open' GROUP BY county"
@@ -95,8 +97,9 @@ def test_with_next_to_no_noise_the_truth_is_published(limited, mechanism):
     assert len(rows) == (15 if mechanism == "plain_sums" else 21)
     exact = truth(cases.database, measure, width)
     assert max(map(abs, exact)) > 100
+    gaussian = CHOICES[mechanism][3] != "0"
     for row, value in zip(rows, exact, strict=False):
-        assert abs(row[2] - value) <= 6 * row[3] + 1e-6
+        assert abs(row[2] - value) <= (SIGMAS if gaussian else FAR) * row[3] + 1e-6
         assert row[3] < 60
         assert row[4] <= row[2] <= row[5]
 
@@ -118,7 +121,7 @@ def test_catching_up_equals_publishing_day_by_day(limited, mechanism):
         f"SELECT e.{measure} - l.{measure}, e.std_error FROM dp_release.each AS e JOIN dp_release.late AS l USING (window_end, county)"
     )
     assert pairs
-    assert all(abs(gap) <= 12 * error + 1e-6 for gap, error in pairs)
+    assert all(abs(gap) <= 2 * FAR * error + 1e-6 for gap, error in pairs)
     numbers = "SELECT array_agg(node_no ORDER BY node_no) FROM dbext_private.node GROUP BY release_id"
     assert len(set(map(str, cases.database.fetch(numbers)))) == 1
     charges = "SELECT DISTINCT ON (release_id) charges FROM dbext_private.ledger WHERE kind = 'publish' ORDER BY release_id, ledger_no DESC"
@@ -127,7 +130,10 @@ def test_catching_up_equals_publishing_day_by_day(limited, mechanism):
 
 @pytest.mark.parametrize("mechanism", ["square_root", "normalised_square_root", "sliding_root", "signed_tree"])
 def test_published_errors_are_the_predicted_ones(limited, mechanism):
-    """3,000 cells without entries: what is published is noise. Both its size and its coverage are those that the table states."""
+    """3,000 cells without entries: what is published is noise. Both its size and its coverage are those that the table states.
+
+    The mean square of 24,000 figures deviates by 0.9%, if their noise is Laplace noise by 1.4%: the limits are 6.6 deviations away.
+    """
     cases = limited(mechanism, epsilon=10)
     cases.session.execute("CREATE TABLE county (name text); SELECT dp_mark_public('county', 'name')")
     cases.session.execute("INSERT INTO county SELECT 'c' || n FROM generate_series(1, %s) AS n", (MANY,))
@@ -135,23 +141,20 @@ def test_published_errors_are_the_predicted_ones(limited, mechanism):
     cases.day(8)
     cases.publish()
     measure = CHOICES[mechanism][1]["measure"]
-    rows = cases.database.fetch(
-        f"SELECT release_no, avg({measure}::float8 ^ 2) / min(std_error) ^ 2, avg({measure}), min(std_error),"
-        f" avg((lower_95 <= 0 AND upper_95 >= 0)::int) FROM dp_release.one GROUP BY 1 ORDER BY 1"
-    )
-    ratios = [float(ratio) for _, ratio, *_ in rows]
-    assert len(ratios) == 8
-    assert 0.95 < np.mean(ratios) < 1.05
-    assert not 0.95 < 0.81 * np.mean(ratios) < 1.05, "a scale of 0.9 would be seen"
-    assert not 0.95 < 1.21 * np.mean(ratios) < 1.05, "and one of 1.1"
-    assert all(abs(float(mean)) < 5 * error / MANY**0.5 for _, _, mean, error, _ in rows)
-    assert all(0.935 < float(covered) < 0.975 for *_, covered in rows)
     plan = plan_from_json(cases.database.value("SELECT plan -> 'plan' FROM dbext_private.release"))
-    stored = cases.database.fetch(
-        "SELECT n.node_no, avg(v ^ 2)::float8, bool_and(v = trunc(v)) FROM dbext_private.node AS n, unnest(n.noisy) AS v GROUP BY 1"
+    rows = cases.database.fetch(
+        f"SELECT release_no, array_agg({measure}::float8 ORDER BY county), avg({measure}), min(std_error), max(std_error),"
+        f" sum((lower_95 <= 0 AND upper_95 >= 0)::int) FROM dp_release.one GROUP BY 1 ORDER BY 1"
     )
-    assert all(whole for *_, whole in stored)
-    assert 0.96 < np.mean([square / plan.node_variance(number) for number, square, _ in stored]) < 1.04
+    assert [number for number, *_ in rows] == list(range(1, 9))
+    ratio = mean_square(plan, np.array([figures for _, figures, *_ in rows]))
+    assert 0.905 < ratio < 1.095
+    assert not 0.905 < 0.81 * ratio < 1.095, "a scale of 0.9 would be seen"
+    assert not 0.905 < 1.21 * ratio < 1.095, "and one of 1.1"
+    assert all(least == most == pytest.approx(plan.std_error(number)) for number, _, _, least, most, _ in rows)
+    assert all(abs(float(mean)) < SIGMAS * error / MANY**0.5 for _, _, mean, error, *_ in rows)
+    assert all(fewest(MANY, 0.95) <= covered < 0.985 * MANY for *_, covered in rows)
+    assert cases.database.value("SELECT bool_and(v = trunc(v)) FROM dbext_private.node AS n, unnest(n.noisy) AS v")
 
 
 def test_stored_rows_are_the_exact_encoder_times_the_counts_plus_noise_of_the_stated_sigma(limited):
@@ -181,7 +184,7 @@ def test_stored_rows_are_the_exact_encoder_times_the_counts_plus_noise_of_the_st
     left = [
         stored[row.number][cell] - sum(weight * counts[leaf][cell] for leaf, weight in row.weights) for row in rows for cell in range(3)
     ]
-    assert max(map(abs, left)) < 6 * sigma
+    assert max(map(abs, left)) < SIGMAS * sigma
     wrong = [
         stored[row.number][0] - sum(weight * counts[leaf][0] for leaf, weight in rows[n - 1].weights) for n, row in enumerate(rows) if n
     ]
