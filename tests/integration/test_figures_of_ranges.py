@@ -8,6 +8,7 @@ import statistics
 import psycopg
 import pytest
 
+from tests.chance import fewest
 from tests.integration.test_figures import DAYS, KEYS, LOUD, declare, entering, live, people, totals, value
 from tests.integration.tracked import DAY_ZERO
 
@@ -131,12 +132,15 @@ def test_windows_of_several_lengths_answer_the_same_ranges(people):
     ]
 
 
-GROUPS, PER_GROUP = 400, 12
+GROUPS, PER_GROUP = 1600, 12
 
 
 @pytest.mark.parametrize("options", [{"every": "1 day"}, {"levels": ["1 day", "2 days"], "every": None}])
 def test_intervals_of_ranges_cover_the_truth(people, options):
-    """Of 400 groups with twelve entries each, over a range of three days: as many intervals hold as are said to, and errors have their size."""
+    """Of 1,600 groups with twelve entries each, over a range of three days: as many intervals hold as are said to, and errors have their size.
+
+    Two or three draws of Laplace noise make an error, so that the mean square of 1,600 deviates by 4.7%.
+    """
     keys = ", ".join(f"('g{n}')" for n in range(GROUPS))
     wishes = {key: one for key, one in options.items() if one is not None}
     text = "SELECT county, count(*) AS n, sum(age) AS years, avg(age) AS mean FROM people" + DAILY + " GROUP BY county"
@@ -163,12 +167,12 @@ def test_intervals_of_ranges_cover_the_truth(people, options):
     assert set(made) == set(exact)
     for figure in ("n", "years", "mean"):
         rows = [(made[figure, county], one) for (name, county), one in exact.items() if name == figure]
-        covered = sum(lower <= one <= upper for (_, _, lower, upper, _), one in rows) / GROUPS
-        assert covered > 0.91, figure
-        assert covered < 0.985 or figure == "mean" or "levels" in wishes, "weighted means of nodes have wider bounds than sums"
+        assert sum(lower <= one <= upper for (_, _, lower, upper, _), one in rows) >= fewest(GROUPS, 0.95), figure
         if figure != "mean":
+            widest = max((upper - lower) / 2 / error for (_, error, lower, upper, _), _ in rows)
+            assert widest < 2.2 or "levels" in wishes, "weighted means of nodes have wider bounds than sums"
             ratio = statistics.fmean((shown - one) ** 2 / error**2 for (shown, error, *_), one in rows)
-            assert 0.6 < ratio < 1.45
+            assert 0.65 < ratio < 1.4
 
 
 def test_what_is_not_said_is_refused(people):
