@@ -1,4 +1,4 @@
-"""Samples per second of both exact samplers, in both their forms, beside OpenDP's vector measurements; and what stored noise takes.
+"""Samples per second of the exact samplers, in both their forms, beside OpenDP's vector measurements; and what stored noise takes.
 
 One process, one core; CPU time. OpenDP is left out, and said to be, where it is not installed. The memory is that of 1,000 groups over ten
 years of days under the mechanism that the planner chooses, as PostgreSQL stores its numbers (`--memory`, starts a private cluster).
@@ -16,6 +16,7 @@ from benchmarks.bench import private_database, show
 from dbext.mechanisms import sampling
 
 SIZES = {"plain": 1_000, "wide": 200_000}
+FEW = 50
 SCALE, SIGMA_SQUARED = Fraction(3604481, 8192), Fraction(2252801, 512)
 GROUPS, DAYS = 1_000, 3_653
 
@@ -37,6 +38,20 @@ def ours() -> dict[str, float]:
             ("discrete Laplace", lambda size: sampling.discrete_laplace(SCALE, size)),
             ("discrete Gaussian", lambda size: sampling.discrete_gaussian(SIGMA_SQUARED, size)),
         )
+    }
+
+
+def rounded() -> dict[str, float]:
+    """Return draws per second of rounded Gaussian noise: plain only a few at once, since numpy is loaded here."""
+
+    def few(size: int) -> None:
+        for _ in range(size // FEW):
+            sampling.rounded_gaussian(SIGMA_SQUARED, FEW)
+
+    many = SIZES["wide"]
+    return {
+        f"rounded Gaussian, plain ({FEW} at once)": rate(few, 10 * SIZES["plain"]),
+        f"rounded Gaussian, wide ({many} at once)": rate(lambda size: sampling.rounded_gaussian(SIGMA_SQUARED, size), many),
     }
 
 
@@ -93,7 +108,7 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="also store a year of rows and measure them")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
-    show("samples per second", ours() | opendp(), options.json)
+    show("samples per second", ours() | rounded() | opendp(), options.json)
     if options.memory:
         show("stored noise", memory(), options.json)
 

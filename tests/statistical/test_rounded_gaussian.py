@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest
 
-from dbext.mechanisms import gaussian_plain, gaussian_wide, sampling
+from dbext.mechanisms import gaussian_plain, gaussian_wide, sampling, sampling_wide
 from dbext.mechanisms.gaussian_plain import GRAIN, Grain
 
 DRAWS = 60_000
@@ -23,7 +23,7 @@ FALSE_ALARM = 1e-10
 FORMS = pytest.mark.parametrize("wide", [False, True], ids=["plain", "wide"])
 SQUARES = [Fraction(1, 9), Fraction(4, 9), Fraction(9), Fraction(10**30 + 7, 9 * 10**28), Fraction(2252801, 512)]
 #: Words so short that most candidates are decided late, and Karney's own cells.
-SHORT = [Grain(1, 1), Grain(2, 8), Grain(3, 2)]
+SHORT = [Grain(1, 1), Grain(2, 8), Grain(5, 1)]
 
 
 def share(low: float, high: float) -> float:
@@ -68,6 +68,24 @@ def test_the_law(sigma_squared, wide):
 def test_the_law_holds_where_ties_abound(sigma_squared, grain, wide):
     """Nearly all candidates are gone through again and most heights rounded late; the law is the same."""
     assert chance(sampling._rounded_gaussian(sigma_squared, DRAWS // 3, wide=wide, grain=grain), math.sqrt(sigma_squared)) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(("cell", "steps", "word"), [(0, 1, 1), (0, 1, 2), (1, 2, 1), (3, 2, 2)])
+def test_lanes_are_kept_with_the_probability_of_their_exponential(monkeypatch, cell, steps, word):
+    """Given the cell and the first word of x: what arrays decide at once and what is gone through again, taken together."""
+    monkeypatch.setattr(gaussian_plain, "_cell", lambda uniform, grain: cell)
+    grain, everyone = Grain(word, steps), np.arange(DRAWS // 2)
+    lanes = gaussian_wide._Lanes(sampling_wide.Uniform(os.urandom), grain)
+    x = lanes.draw(everyone, grain.limit)
+    kept, tied = gaussian_wide._even_runs(lanes, everyone, np.full(x.size, cell), x, grain)
+    assert 0.03 < tied.mean() < 0.7
+    for lane in np.flatnonzero(tied).tolist():
+        kept[lane] = lanes.again(lane) is not None
+    for value in range(grain.limit):
+        inner = (value + (np.arange(1000) + 0.5) / 1000) / grain.limit
+        expected = np.exp(-inner * (2 * cell + inner) / grain.sides).mean()
+        of_it = kept[x == value]
+        assert abs(of_it.mean() - expected) < 6.5 * math.sqrt(expected * (1 - expected) / of_it.size)
 
 
 def test_draws_decided_late_stand_in_their_place():
