@@ -1,28 +1,64 @@
 """What other packages reach, at epsilon 1 and one event for each entry: dpcrpy, OpenDP and jax-privacy, where they are installed.
 
 dpcrpy states its exact errors. OpenDP's tree with consistency restates the past; its error is estimated from draws of its own.
-jax-privacy's Toeplitz strategies are Gaussian; their errors are exact.
+jax-privacy's strategies are Gaussian; errors are those that it states itself, or exact ones of the matrix that it would use.
 
 With delta > 0 each gets the smaller of two errors: that of its Laplace noise, if it has one, and that of continuous Gaussian noise at the
-exact conversion for one vector (dp-accounting's), 7% less than discrete noise whose rho may be added up adaptively.
+exact conversion for one vector (dp-accounting's). Where a package, or one of its methods, does not run, it is said why.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import math
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from importlib.util import find_spec
+from typing import NamedTuple
+
+import numpy as np
 
 from dbext.privacy.comparison import gaussian_sigma
 
-LONGEST_ESTIMATE, DRAWS, LONGEST_STATED = 1024, 40, 4096
 PACKAGES = {"dpcrpy": "dpcrpy", "opendp": "opendp", "jax-privacy": "jax_privacy"}
 ABSENT = [name for name, module in PACKAGES.items() if find_spec(module) is None]
+#: Of a tree that is estimated; a run of more nodes than so many would take minutes.
+DRAWS = 40
+#: Up to here each is worked out in the time of a short run, and of a full one.
+LONGEST_DENSE, QUICK_DENSE = 512, 64
+LONGEST_BANDED, LONGEST_MEAN, QUICK_BUFFERED = 16384, 1024, 64
 
 
-def dpcrpy_errors(periods: int) -> Iterator[tuple[str, float, float]]:
-    """Yield (method, error under Gaussian noise, under Laplace noise), both for noise of parameter 1 at sensitivity 1."""
+class Peer(NamedTuple):
+    """Errors of a method under Gaussian noise of sigma 1 and Laplace noise of scale 1, at sensitivity 1; infinite where it has none."""
+
+    name: str
+    gaussian: float
+    laplace: float
+    why: str = ""
+
+
+def peers(periods: int, deltas: Sequence[Fraction], *, quick: bool = False) -> tuple[dict[str, dict[float, float]], dict[str, str]]:
+    """Return the errors of other packages by name and delta, at epsilon 1 and one mutation; and why methods are missing."""
+    found: dict[str, dict[float, float]] = {}
+    missing: dict[str, str] = {}
+    for one in (*dpcrpy(periods), *jax_privacy(periods, quick=quick), *opendp(periods)):
+        if one.why:
+            missing[one.name] = one.why
+        else:
+            errors = {float(delta): _at(one, float(delta)) for delta in deltas}
+            found[one.name] = {delta: error for delta, error in errors.items() if math.isfinite(error)}
+    return found, missing
+
+
+def _at(one: Peer, delta: float) -> float:
+    return min(one.gaussian * gaussian_sigma(1.0, delta), one.laplace) if delta else one.laplace
+
+
+def dpcrpy(periods: int) -> Iterator[Peer]:
+    """Yield the methods of dpcrpy, all of which state their errors."""
     try:
         from dpcrpy.bitMethods.abcrg import ABCRG
         from dpcrpy.bitMethods.aubcr import AuBCRComp
@@ -31,72 +67,110 @@ def dpcrpy_errors(periods: int) -> Iterator[tuple[str, float, float]]:
         from dpcrpy.framework.noiMech import GaussNoiMech, LapNoiMech
         from dpcrpy.treeMethods.binMech import BinMech
         from dpcrpy.treeMethods.honaker import Honaker
+        from dpcrpy.treeMethods.ktcr import KTCRComp
     except ImportError:
         return
     order = math.ceil(math.log2(periods + 1))
     methods = {"BinMech": (BinMech, order), "Honaker": (Honaker, order), "ABCRG": (ABCRG, order), "BCRG": (BCRG, order)}
-    for name, (method, size) in (methods | {"AuBCRComp": (AuBCRComp, periods), "FDA": (FDA, order)}).items():
-        errors = [_stated(method, size, noise, periods) for noise in (GaussNoiMech(sigma0=1), LapNoiMech(b0=1))]
-        yield f"dpcrpy {name}", errors[0], errors[1]
+    methods |= {"FDA": (FDA, order), "AuBCRComp": (AuBCRComp, periods), "KTCRComp": (KTCRComp, periods)}
+    for name, (method, size) in methods.items():
+        gaussian, laplace = (_stated(method, size, noise, periods) for noise in (GaussNoiMech(sigma0=1), LapNoiMech(b0=1)))
+        yield Peer(f"dpcrpy {name}", gaussian, laplace)
 
 
 def _stated(method: type, size: int, noise: object, periods: int) -> float:
     """Return the root of the mean of the errors that dpcrpy states; infinite where it does not know the noise."""
-    try:
-        released = method(size)
-        released.setNoiMech(noise)
-        released.init()
-        return math.sqrt(sum(float(released.dpRelease(0)[1]) for _ in range(periods)) / periods)
-    except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
-        return math.inf
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            released = method(size)
+            released.setNoiMech(noise)
+            released.init()
+            return math.sqrt(sum(float(released.dpRelease(0)[1]) for _ in range(periods)) / periods)
+        except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
+            return math.inf
 
 
-def opendp_error(periods: int) -> tuple[int, float] | None:
-    """Return (levels, error for noise of variance 1 on every node) of OpenDP's tree with consistency, estimated; None without OpenDP."""
+def opendp(periods: int) -> Iterator[Peer]:
+    """Yield OpenDP's tree with consistency, its error estimated."""
     try:
-        import numpy as np
         import opendp.prelude as dp
     except ImportError:
-        return None
+        return
     dp.enable_features("contrib")
     branching = int(dp.t.choose_branching_factor(size_guess=periods))
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
     scale = 1000.0
     noisy = dp.t.make_b_ary_tree(*space, leaf_count=periods, branching_factor=branching) >> dp.m.then_laplace(scale)
     consistent = dp.t.make_consistent_b_ary_tree(branching_factor=branching)
-    leaves = np.array([consistent(noisy([0] * periods)) for _ in range(DRAWS)])[:, :periods]
+    squares = [(np.cumsum(consistent(noisy([0] * periods))[:periods]) ** 2).mean() for _ in range(DRAWS)]
+    error = math.sqrt(np.mean(squares) / 2) / scale
     levels = math.ceil(math.log(periods) / math.log(branching) - 1e-9) + 1
-    return levels, float(np.sqrt((np.cumsum(leaves, axis=1) ** 2).mean()) / scale / math.sqrt(2))
+    yield Peer("OpenDP consistent tree", error * math.sqrt(levels), error * math.sqrt(2) * levels)
 
 
-def jax_privacy_errors(periods: int) -> Iterator[tuple[str, float]]:
-    """Yield (strategy, root mean square error at sensitivity 1 and sigma 1) of jax-privacy's Toeplitz factorisations."""
+def jax_privacy(periods: int, *, quick: bool) -> Iterator[Peer]:
+    """Yield jax-privacy's strategies for one participation: Toeplitz, buffered, with columns of equal norm, and without any structure."""
     try:
         import jax
-        from jax_privacy.matrix_factorization import toeplitz
     except ImportError:
         return
+    if find_spec("jax_privacy") is None:
+        return
     jax.config.update("jax_enable_x64", True)  # noqa: FBT003 the name of the setting, and its value
-    coefficients = toeplitz.optimal_max_error_strategy_coefs(periods)
-    squared = float(toeplitz.sensitivity_squared(coefficients))
-    yield "jax-privacy optimal Toeplitz", math.sqrt(squared * float(toeplitz.per_query_error(strategy_coef=coefficients, n=periods).mean()))
+    yield Peer("jax-privacy optimal Toeplitz", toeplitz_error(periods), math.inf)
+    yield _limited("jax-privacy banded, equal columns", periods, LONGEST_BANDED, banded_error, "its n x n parameters alone take 34 GB")
+    longest = QUICK_DENSE if quick else LONGEST_DENSE
+    yield _limited("jax-privacy dense", periods, longest, dense_error, "its optimiser takes minutes, and hours from 4096 on")
+    longest = QUICK_BUFFERED if quick else periods
+    yield _limited("jax-privacy buffered", periods, longest, buffered_error, "its optimiser takes half a minute")
 
 
-def peers(periods: int, deltas: Sequence[Fraction]) -> dict[str, dict[float, float]]:
-    """Return the errors of other packages by delta, at epsilon 1 and one mutation."""
-    found: dict[str, dict[float, float]] = {}
+def _limited(name: str, periods: int, longest: int, error: Callable[[int], float], why: str) -> Peer:
+    if periods > longest:
+        return Peer(name, math.inf, math.inf, f"does not run beyond {longest}: {why}")
+    return Peer(name, error(periods), math.inf)
 
-    def sigma(delta: Fraction) -> float:
-        return gaussian_sigma(1.0, float(delta))
 
-    for name, gaussian, laplace in dpcrpy_errors(periods) if periods <= LONGEST_STATED else ():
-        found[name] = {float(delta): min(gaussian * sigma(delta), laplace) if delta else laplace for delta in deltas}
-    for name, gaussian in jax_privacy_errors(periods) if periods <= LONGEST_STATED else ():
-        found[name] = {float(delta): gaussian * sigma(delta) for delta in deltas if delta}
-    tree = opendp_error(periods) if periods <= LONGEST_ESTIMATE else None
-    if tree:
-        levels, error = tree
-        laplace = math.sqrt(2) * levels
-        price = {delta: min(math.sqrt(levels) * sigma(delta), laplace) if delta else laplace for delta in deltas}
-        found["OpenDP consistent tree"] = {float(delta): error * price[delta] for delta in deltas}
-    return found
+def toeplitz_error(periods: int) -> float:
+    """Return the error of the Toeplitz strategy that is optimal for the worst time."""
+    from jax_privacy.matrix_factorization import toeplitz
+
+    squared = float(toeplitz.sensitivity_squared(toeplitz.optimal_max_error_strategy_coefs(periods)))
+    noising = toeplitz.optimal_max_error_noising_coefs(periods)
+    return math.sqrt(squared * float(toeplitz.per_query_error(noising_coef=noising, n=periods).mean()))
+
+
+def buffered_error(periods: int) -> float:
+    """Return the error of the buffers that it finds: for the mean, or where that takes too long, for the worst time."""
+    from jax_privacy.matrix_factorization import buffered_toeplitz, toeplitz
+
+    found = buffered_toeplitz.optimize(n=periods, error="mean" if periods <= LONGEST_MEAN else "max")
+    squared = float(toeplitz.sensitivity_squared(found.toeplitz_coefs(periods)))
+    errors = toeplitz.per_query_error(noising_coef=found.inverse().toeplitz_coefs(periods), n=periods)
+    return math.sqrt(squared * float(errors.mean()))
+
+
+def dense_error(periods: int) -> float:
+    """Return the error of the matrix that it finds without any structure."""
+    from jax_privacy.matrix_factorization import dense
+
+    matrix = dense.optimize(periods)
+    sensitivity = float(np.linalg.norm(np.asarray(matrix), axis=0).max())
+    return sensitivity * math.sqrt(float(dense.per_query_error(strategy_matrix=matrix, skip_checks=True).mean()))
+
+
+def banded_error(periods: int) -> float:
+    """Return the error of its banded matrix with all bands and columns of norm 1: the coefficients are its own, the sum is worked out here.
+
+    Its own sum takes O(n^3), this one O(n^2): L = M D^-1 C^-1 row by row, D^-1 being the column norms before they are made equal.
+    """
+    from jax_privacy.matrix_factorization import toeplitz
+
+    norms = np.sqrt(np.cumsum(np.asarray(toeplitz.optimal_max_error_strategy_coefs(periods)) ** 2))[::-1]
+    inverse = np.asarray(toeplitz.optimal_max_error_noising_coefs(periods))
+    row, total = np.zeros(periods), 0.0
+    for t in range(periods):
+        row[: t + 1] += norms[t] * inverse[t::-1]
+        total += float(row[: t + 1] @ row[: t + 1])
+    return math.sqrt(total / periods)
