@@ -25,7 +25,10 @@ def joint_bounds(
 
     `within` is a mechanism whose encoder begins with this one's, if one was worked out already: fewer rows and leaves move less.
     """
-    return tuple(_bound(mechanism, within or mechanism, measure, grouped, one) for one in dict.fromkeys((*constraints, Constraint())))
+    wide = within or mechanism
+    leaves = _leaves(wide)
+    reaches = {one: reach_on(wide.grid, leaves, one) for one in (*constraints, Constraint())}
+    return tuple(_bound(mechanism, wide, measure, grouped, *one) for one in reaches.items())
 
 
 def _bound(
@@ -34,8 +37,8 @@ def _bound(
     measure: Measure,
     grouped: bool,  # noqa: FBT001 as above
     constraint: Constraint,
+    limits: Reach,
 ) -> JointBound:
-    limits = reach_on(within.grid, _leaves(within), constraint)
     profile = within.profile(measure, grouped, limits)
     per_touch, whole = cost_per_touch(profile, measure, limits), _lifetime(profile, measure, limits)
     if grouped and not measure.counts_events and all(pattern.span()[0] is not None for pattern in mechanism.patterns()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 from dbext.errors import InternalError
@@ -37,8 +38,14 @@ def toeplitz_profile(coefficients: Sequence[int], measure: Measure, grouped: boo
 
 def _events(coefficients: Sequence[int], limits: Reach) -> Profile:
     """List exact norms of crowded events. Beyond them: |Rx|^2 <= (sum of c)^2 |x|^2, and |x|^2 <= s * (events per period)."""
-    table = tuple(packed_norms(coefficients, min(limits.events or _MOST_EVENTS, _MOST_EVENTS), limits.longest))
+    table = _crowded(tuple(coefficients), limits.longest)[: min(limits.events or _MOST_EVENTS, _MOST_EVENTS)]
     return Profile(table, table, sum(coefficients) ** 2 * ceil_divide(limits.longest, 2), None, limits.span)
+
+
+@lru_cache(maxsize=2)
+def _crowded(coefficients: tuple[int, ...], longest: int) -> tuple[int, ...]:
+    """List as many norms as are ever wanted: those of entries without a limit are, beside those of others."""
+    return tuple(packed_norms(coefficients, _MOST_EVENTS, longest))
 
 
 def _by_the_rule(norm: int, grouped: bool, span: int | None) -> Profile:  # noqa: FBT001 of the release

@@ -8,7 +8,7 @@ never s^2 where the distance forbids it, never s where they can pile up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dbext.privacy.pico import ceil_divide
@@ -16,7 +16,8 @@ from dbext.privacy.pico import ceil_divide
 if TYPE_CHECKING:
     import numpy as np
 
-_MACHINE_WORD = 1 << 62
+#: Coefficients are taken apart into words of so many bits, whose products add up exactly in 64.
+_WORD = 16
 
 
 def packed_norms(coefficients: Sequence[int], events: int, longest: int) -> list[int]:
@@ -28,11 +29,14 @@ def packed_norms(coefficients: Sequence[int], events: int, longest: int) -> list
     With L > 1: at most P = ceil(L / 2) fall into one period. The norm is convex in the counts n_t of {0 <= n_t <= P, sum <= s}, so that
     an extreme point is worst: all n_t are 0 or P but one, which holds the remainder. Moving them together and to the left raises every
     G; the remainder may stand at any rank, and all ranks are tried. Attained for even L (every second tick of successive periods).
-    Cost: O(events^2 T / P) additions of whole numbers.
+    Cost: O(events^2 T / P) additions of words, O(events T) for P = 1.
     """
     per_period = ceil_divide(longest, 2)
     stride = 2 if longest == 1 else 1
-    return [max(_norm(coefficients, counts, stride) for counts in _packings(number, per_period)) for number in range(1, events + 1)]
+    words = _words(coefficients, events)
+    if per_period == 1:
+        return [_square(effect) for effect in _crowds(words, events, stride)]
+    return [max(_square(_effect(words, counts)) for counts in _packings(number, per_period)) for number in range(1, events + 1)]
 
 
 def _packings(events: int, per_period: int) -> list[list[int]]:
@@ -42,18 +46,40 @@ def _packings(events: int, per_period: int) -> list[list[int]]:
     return [[per_period] * rank + [rest] + [per_period] * (full - rank) for rank in range(full + 1)]
 
 
-def _norm(coefficients: Sequence[int], counts: Sequence[int], stride: int) -> int:
-    """Return the exact squared norm of counts in periods 0, stride, 2 stride, ..."""
+def _words(coefficients: Sequence[int], events: int) -> np.ndarray:
+    """Return the words of the coefficients, lowest first, by row; whole numbers without a limit where sums of their products are too large.
+
+    A sum of T products of two effects, each of at most `events` words, stays below 2^63.
+    """
     import numpy as np
 
-    exact_in_machine_words = coefficients[0] * sum(counts) < _MACHINE_WORD
-    column = np.array(coefficients, dtype=np.int64 if exact_in_machine_words else object)
-    effect = np.zeros_like(column)
-    for rank, count in enumerate(counts):
-        start = rank * stride
-        if start < len(column):
-            effect[start:] += count * column[: len(column) - start]
-    return sum(value * value for value in effect.tolist())
+    if (events << _WORD) ** 2 * len(coefficients) >= 1 << 63:
+        return np.array([coefficients], dtype=object)
+    size = -(-max(coefficients).bit_length() // _WORD) * _WORD // 8
+    digits = np.frombuffer(b"".join(value.to_bytes(size, "little") for value in coefficients), dtype="<u2")
+    return digits.reshape(len(coefficients), -1).T.astype(np.int64)
+
+
+def _crowds(words: np.ndarray, events: int, stride: int) -> Iterator[np.ndarray]:
+    """Yield what 1, 2, ... `events` events do, one in each period 0, stride, 2 stride, ...; each is made from the one before it."""
+    effect = words * 0
+    for start in range(0, events * stride, stride):
+        if start < words.shape[1]:
+            effect[:, start:] += words[:, : words.shape[1] - start]
+        yield effect
+
+
+def _effect(words: np.ndarray, counts: Sequence[int]) -> np.ndarray:
+    """Return what counts in the first periods do."""
+    effect = words * 0
+    for start, count in enumerate(counts[: words.shape[1]]):
+        effect[:, start:] += count * words[:, : words.shape[1] - start]
+    return effect
+
+
+def _square(effect: np.ndarray) -> int:
+    """Return the exact squared norm of what is kept in words."""
+    return sum(value << _WORD * (i + j) for i, row in enumerate((effect @ effect.T).tolist()) for j, value in enumerate(row))
 
 
 def pairwise_norms(products: np.ndarray, events: int, longest: int) -> list[float]:

@@ -54,16 +54,16 @@ def _loss_of_type(charges: tuple[Charge, ...], entry_type: EntryType, pure: bool
     touching = [charge for charge in charges if charge.concerns(entry_type.number)]
     for charge in touching:
         _refuse_unbounded(charge, entry_type)
-    each = [Priced(charge, entry_type.constraint, pure) for charge in touching]
+    each = tuple(Priced(charge, entry_type.constraint, pure) for charge in touching)
     once = [_certified(priced) for priced in each]
     if not any(once):
         return _worst(each, entry_type.constraint)
-    ways = [
-        [by_life or by_filter for by_filter, by_life in zip(each, once, strict=True)],
+    ways = {
+        tuple(by_life or by_filter for by_filter, by_life in zip(each, once, strict=True)),
         each,
-        [by_life if by_life and by_filter.is_endless else by_filter for by_filter, by_life in zip(each, once, strict=True)],
-    ]
-    return min(_worst(way, entry_type.constraint) for way in {tuple(way): way for way in ways}.values())
+        tuple(by_life if by_life and by_filter.is_endless else by_filter for by_filter, by_life in zip(each, once, strict=True)),
+    }
+    return min(_worst(way, entry_type.constraint) for way in ways)
 
 
 def _refuse_unbounded(charge: Charge, entry_type: EntryType) -> None:
@@ -97,10 +97,10 @@ def _certified(each: Priced) -> Priced | None:
     elif charge.measure.counts_events:
         lifetime = _all_events(replace(each, per_event=True))
     elif _returns_in_pairs(each) and k is not None and k > 1 and k % 2 == 1:
-        lifetime = _worst([each], replace(each.constraint, max_mutations=k - 1))
+        lifetime = _worst((each,), replace(each.constraint, max_mutations=k - 1))
     else:
         lifetime = None
-    if lifetime is None or lifetime >= _worst([each], each.constraint):
+    if lifetime is None or lifetime >= _worst((each,), each.constraint):
         return None
     return replace(each, lifetime=lifetime)
 
@@ -123,7 +123,8 @@ def _all_events(events: Priced) -> int:
     return number * deepest
 
 
-def _worst(priced: Sequence[Priced], constraint: Constraint) -> int:
+@lru_cache(maxsize=64)
+def _worst(priced: tuple[Priced, ...], constraint: Constraint) -> int:
     """Return the largest loss of one entry: near the finite filters, or far beyond them where only endless releases run."""
     endless = [one for one in priced if one.is_endless]
     finite = [f for one in priced if not one.is_endless for f in one.filters()]

@@ -52,7 +52,7 @@ def noise_for(
 
     def loss(parameter: Fraction) -> int:
         noises = [scaled(kind(parameter), factor) for factor in widths]
-        charges = [Charge(*each, measure, grouped, restricted_to, joint, values) for each in zip(patterns, noises, strict=True)]
+        charges = [Charge(*each, measure, grouped, restricted_to, joint, values, pure) for each in zip(patterns, noises, strict=True)]
         return max(worst_case_loss(charges, types, pure).values(), default=0)
 
     at_one = loss(Fraction(1))

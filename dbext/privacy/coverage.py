@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from dbext.privacy.cells import NEVER, Cells, PricedFilter, cells_of
+from dbext.privacy.coverage_nested import nested_points
 from dbext.privacy.coverage_tiled import tiled_points
 
 #: From this many steps of the plain recurrence on, loading numpy (some 70 ms in a new session) pays.
@@ -29,8 +30,10 @@ def heaviest_points(filters: Sequence[PricedFilter], points: int, beyond: tuple[
     `beyond` prices one more mutation after every finite end, far from all others, as (opening, later): what releases that never end
     cost there. Filters without an end reach into that region and are paid for once.
     """
-    if beyond == (0, 0) and (tiled := tiled_points(filters, points)) is not None:
-        return tiled
+    if beyond == (0, 0):
+        for known in (tiled_points, nested_points):
+            if (found := known(filters, points)) is not None:
+                return found
     cells = cells_of(filters)
     layers = min(points, cells.count, _stabbing_number(filters) + 1)
     if use_wide(filters, layers * (2 * cells.count + _total_length(cells))):

@@ -394,6 +394,6 @@ def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree | SignedB
 
 
 def _between(filters: Iterator[Filter], since: int | None, until: int | None) -> Iterator[Filter]:
-    for start, end in filters:
-        if (since is None or end > since) and (until is None or start is None or start < until):
-            yield start, end
+    if since is None and until is None:
+        return filters
+    return (one for one in filters if (since is None or one[1] > since) and (until is None or one[0] is None or one[0] < until))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dbext.privacy.cells import PricedFilter
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.measure import most_events
 from dbext.privacy.noise import Response
-from dbext.privacy.pattern import Pattern
+from dbext.privacy.pattern import Filter, Pattern
 from dbext.privacy.pico import ceil_divide
 
 
@@ -46,7 +47,8 @@ class Priced:
             yield PricedFilter(*span, self.lifetime, self.lifetime)
             return
         prices: dict[int | None, tuple[int, int]] = {}
-        for start, end in self.pattern.filters(since, until):
+        whole = since is None and until is None and self.pattern.is_finite
+        for start, end in _all_filters(self.pattern) if whole else self.pattern.filters(since, until):
             ticks = None if start is None else end - start
             if ticks not in prices:
                 prices[ticks] = self._prices(ticks)
@@ -63,3 +65,9 @@ class Priced:
             each = ceil_divide(later, most_events(ticks, self.constraint))
             return each, each
         return self.charge.opening_cost(self.constraint, ticks, self.pure), later
+
+
+@lru_cache(maxsize=8)
+def _all_filters(pattern: Pattern) -> tuple[Filter, ...]:
+    """Return the filters of a finite pattern: a plan asks for them once for each price that it tries."""
+    return tuple(pattern.filters())

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbext.privacy import coverage, coverage_joint
+from dbext.privacy import coverage, coverage_joint, coverage_within
 from dbext.privacy.cells import PricedFilter, cells_of
 from dbext.privacy.coverage import deepest_window, heaviest_points, touched_by_all
 from dbext.privacy.coverage_joint import heaviest_points_within
+from dbext.privacy.coverage_nested import nested_points
 from dbext.privacy.coverage_plain import point_layers as plain_layers
-from dbext.privacy.coverage_tiled import tiled_points
+from dbext.privacy.coverage_tiled import tiled_points, tiled_within
 from dbext.privacy.coverage_wide import point_layers as wide_layers
+from dbext.privacy.coverage_within import layers_within
 
 PLAIN, WIDE = 10**12, -1
 
@@ -96,10 +99,12 @@ def test_points(filters, points, beyond):
 def tilings(draw):
     """Periods side by side of one price, behind everything before them or not; sometimes spoilt by a gap or another price."""
     opening, later = sorted([draw(st.integers(1, 9)), draw(st.integers(1, 9))])
+    opening = draw(st.sampled_from([opening, later]))
     step, start = draw(st.integers(1, 3)), draw(st.integers(-2, 2))
     found = [PricedFilter(start + n * step, start + (n + 1) * step, opening, later) for n in range(draw(st.integers(1, 5)))]
     if draw(st.booleans()):
-        found.insert(0, PricedFilter(None, start, draw(st.integers(1, 12)), draw(st.integers(1, 12))))
+        price = draw(st.integers(1, 12))
+        found.insert(0, PricedFilter(None, start, price, draw(st.sampled_from([price, draw(st.integers(1, 12))]))))
     if draw(st.integers(0, 3)) == 0:
         place = draw(st.integers(0, len(found) - 1))
         spoilt = draw(st.sampled_from([{"later": later + 3}, {"end": found[place].end + 1}, {"start": None}, {"end": None}]))
@@ -113,6 +118,12 @@ def test_periods_side_by_side(filters, points):
     assert heaviest_points(filters, points) == brute_points(filters, points)
 
 
+@given(tilings(), st.integers(1, 4), st.integers(0, 5))
+def test_periods_side_by_side_within_a_span(filters, points, within):
+    assert tiled_within(filters, points, within) in (None, brute_both(filters, points, within))
+    assert heaviest_points_within(filters, points, within) == brute_both(filters, points, within)
+
+
 def test_periods_side_by_side_need_no_search():
     many = [PricedFilter(None, 0, 5, 7), *(PricedFilter(n, n + 1, 3, 4) for n in range(50))]
     assert tiled_points(many, 4) == 5 + 4 + 4 + 3
@@ -120,6 +131,33 @@ def test_periods_side_by_side_need_no_search():
     assert tiled_points([*many, PricedFilter(50, None, 3, 4)], 4) is None
     assert tiled_points([*many, PricedFilter(60, 61, 3, 4)], 4) is None
     assert tiled_points([PricedFilter(None, None, 3, 4), PricedFilter(None, 1, 3, 4)], 4) is None
+
+
+@st.composite
+def forests(draw):
+    """Filters that are nested or apart, of one price each; sometimes a wider one that overlaps others."""
+    found, radix, levels = [], draw(st.integers(2, 3)), draw(st.integers(1, 3))
+    for level in range(levels):
+        length = radix**level
+        blocks = range(draw(st.integers(1, max(1, 9 // length))))
+        found += [PricedFilter(n * length, (n + 1) * length, price, price) for n in blocks for price in [draw(st.integers(0, 9))]]
+    for bounds in draw(st.lists(st.sampled_from([(None, 0), (None, None), (0, None), (None, 3), (2, 9), (4, None)]), max_size=2)):
+        price = draw(st.integers(1, 9))
+        found.append(PricedFilter(*bounds, price, price))
+    return draw(st.permutations(found))
+
+
+@given(forests(), st.integers(1, 4))
+def test_forests(filters, points):
+    assert nested_points(filters, points) in (None, brute_points(filters, points))
+    assert heaviest_points(filters, points) == brute_points(filters, points)
+
+
+def test_forests_need_no_search():
+    tree = [PricedFilter(start, start + length, 1, 1) for length in (1, 4, 16) for start in range(0, 64, length)]
+    assert [nested_points(tree, points) for points in (1, 4, 5, 16, 17, 64)] == [3, 12, 14, 36, 37, 84]
+    assert nested_points([*tree, PricedFilter(2, 6, 1, 1)], 2) is None
+    assert nested_points([*tree, PricedFilter(0, 4, 1, 2)], 2) is None
 
 
 @given(filter_lists(), st.integers(1, 6))
@@ -140,7 +178,40 @@ def test_window(filters, within):
 def test_both_constraints(form, filters, points, within):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coverage, "WIDE_FROM", form)
+        coverage_joint._within.cache_clear()
         assert heaviest_points_within(filters, points, within) == brute_both(filters, points, within)
+
+
+@st.composite
+def repeating(draw):
+    """Levels of blocks of several lengths and prices, whose windows repeat, and a filter or two that break the pattern."""
+    found = []
+    for _ in range(draw(st.integers(1, 3))):
+        length, offset, opening = draw(st.sampled_from([1, 2, 3, 4, 8])), draw(st.integers(0, 2)), draw(st.sampled_from([1, 5, 10**6, 10**12]))
+        later = opening * draw(st.sampled_from([1, 1, 2]))
+        found += [PricedFilter(offset + n * length, offset + (n + 1) * length, opening, later) for n in range(48 // length)]
+    return found + draw(filter_lists().map(lambda some: some[:2]))
+
+
+@given(repeating(), st.integers(1, 9), st.integers(0, 12))
+def test_windows_of_one_kind_are_solved_once(filters, points, within):
+    cells = cells_of(filters, every=True)
+    reach = [bisect_left(cells.lefts, right + within) - 1 for right in cells.rights]
+    layers = min(points, max(last - first for first, last in enumerate(reach)) + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coverage, "WIDE_FROM", PLAIN)
+        coverage_joint._within.cache_clear()
+        exact = heaviest_points_within(filters, points, within)
+    assert layers_within(filters, cells, layers, points, reach) == exact
+
+
+def test_few_cells_are_left_of_a_long_line():
+    blocks = [PricedFilter(n * length, (n + 1) * length, length, length) for length in (1, 10) for n in range(1000 // length)]
+    cells = cells_of(blocks, every=True)
+    reach = [bisect_left(cells.lefts, right + 7) - 1 for right in cells.rights]
+    whole = coverage_within._problem(blocks, cells, reach)
+    assert len(whole.depths) == 1002
+    assert len(coverage_within._distinct(whole).depths) < 60
 
 
 @given(filter_lists(), st.integers(1, 4), st.integers(0, 4))
@@ -148,6 +219,7 @@ def test_past_the_limit_of_work_the_joint_figure_is_an_upper_bound(filters, poin
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coverage, "WIDE_FROM", WIDE)
         patch.setattr(coverage_joint, "_JOINT_LIMIT", -1)
+        coverage_joint._within.cache_clear()
         bound = heaviest_points_within(filters, points, within)
     assert bound >= brute_both(filters, points, within)
     assert bound == min(heaviest_points(filters, points), deepest_window(filters, within))
