@@ -202,12 +202,12 @@ def proven_epsilon(cases, runs, comes, leaves):
     touched = [[float(value) * signs[number] >= 1 for value in noisy] for number, noisy in stored if signs.get(number)]
     assert len(touched) == 6
     hits = [all(column) for column in zip(*touched, strict=True)]
-    return [epsilon_lower_bound(sum(hits[:runs]), runs, sum(hits[runs:]), runs, confidence=sure) for sure in (0.9999, 0.95)]
+    return [epsilon_lower_bound(sum(hits[:runs]), runs, sum(hits[runs:]), runs, confidence=sure) for sure in (1 - ALARM, 0.95)]
 
 
 @pytest.mark.parametrize("harm", [False, True])
 def test_all_levels_together_prove_no_more_than_the_claim_and_nearly_as_much(cases, harm):
-    """Two mutations, three levels: six nodes at a sixth of the loss each. With noise half as wide the claim is seen to be broken."""
+    """Two mutations, three levels: six nodes at a sixth of the loss each. With noise a quarter as wide the claim is seen to be broken."""
     runs, claim = 6000, 3
     cases.constrain(max_mutations=2)
     cases.budget(claim)
@@ -215,7 +215,7 @@ def test_all_levels_together_prove_no_more_than_the_claim_and_nearly_as_much(cas
     text = "SELECT county, count(*) FROM cases WHERE dp_time > now() - INTERVAL '1 day' GROUP BY county"
     cases.declare("one", text, levels="{1 day, 2 days, 4 days}", horizon=9, epsilon=claim, groups=keys)
     if harm:
-        narrower = "jsonb_set(plan, '{plan,noise,scale}', to_jsonb('1'::text))"
+        narrower = "jsonb_set(plan, '{plan,noise,scale}', to_jsonb('1/2'::text))"
         cases.session.execute(f"UPDATE dbext_private.release SET plan = {narrower}")
     cases.day(2)
     cases.session.execute(f"INSERT INTO cases SELECT n, 'k' || n, 'open' FROM generate_series(1, {runs}) AS n")
@@ -225,4 +225,4 @@ def test_all_levels_together_prove_no_more_than_the_claim_and_nearly_as_much(cas
     cases.publish()
     first = cases.database.value("SELECT first_tick FROM dbext_private.tracked_table") + 1
     surely, likely = proven_epsilon(cases, runs, first + 2, first + 7)
-    assert (surely > claim) if harm else (surely <= claim and likely > 0.5 * claim)
+    assert (surely > claim) if harm else (surely <= claim and likely > 0.4 * claim)
