@@ -130,7 +130,7 @@ def test_keys_and_windows_without_data_look_like_any_other(town):
     assert [(county, number) for county, number, *_ in rows] == [(county, number) for number in range(1, 31) for county in ("A", "B")]
     assert len({tuple(row[3:]) for row in rows}) == 1
     noisy = {county: sum(moved for key, _, moved, *_ in rows if key == county) for county in ("A", "B")}
-    assert min(noisy.values()) > 20
+    assert min(noisy.values()) > 12, "a change of nothing is published as nothing once in twenty times"
 
 
 def test_against_a_build_that_leaves_out_what_is_empty_the_keys_tell(town):

@@ -103,36 +103,37 @@ def test_edges_are_those_that_values_are_compared_with(database):
 @pytest.fixture
 def people(tracked):
     made = tracked("id integer PRIMARY KEY, county text, age integer, score double precision, wealth numeric", name="people")
-    made.execute("SELECT dp_add_constraint('people', 'any', max_mutations => 7)")
+    made.execute("SELECT dp_add_constraint('people', 'any', max_mutations => 5)")
     made.execute("SELECT dp_set_budget('people', 1000)")
     return made
 
 
 def declare(people, name, text, **options):
-    options = {"every": "1 day", "epsilon": 300, "horizon": 8} | options
+    """Declare a release, at an epsilon that leaves no noise but for a chance of exp(-30) for each cell."""
+    options = {"every": "1 day", "epsilon": 500, "horizon": 8} | options
     named = "".join(f", {option} => %s" for option in options)
     return people.session.execute(f"SELECT dp_create_release(%s, %s{named})", [name, text, *options.values()]).fetchone()[0]
 
 
 def live(people, days=4):
-    """Write random changes; return the table as each day ends. No entry changes more than six times."""
-    chance, used, ends = random.Random(5), Counter(), []
+    """Write random changes; return the table as each day ends. No entry changes in more than four ticks."""
+    chance, ends = random.Random(5), []
     for day in range(1, days + 1):
         people.day(day)
         for number in range(25):
             row = (chance.choice("AB"), chance.choice([None, -5, 0, 17, 18, 64, 65, 99, 100, 2**31 - 1]),
                    chance.choice([None, "NaN", "Infinity", "0.1", "0.3", "-7", "1.7e308"]), number)  # fmt: skip
             action = chance.random()
-            if used[number] == 6 or action < 0.3:
+            if action < 0.3:
                 continue
             if action < 0.45:
-                used[number] += people.session.execute("DELETE FROM people WHERE id = %s", (number,)).rowcount
+                people.session.execute("DELETE FROM people WHERE id = %s", (number,))
             else:
                 text = (
                     "INSERT INTO people (county, age, score, id) VALUES (%s, %s, %s, %s) "
                     "ON CONFLICT (id) DO UPDATE SET county = EXCLUDED.county, age = EXCLUDED.age, score = EXCLUDED.score"
                 )
-                used[number] += people.session.execute(text, row).rowcount
+                people.session.execute(text, row)
         ends.append(people.session.execute("SELECT county, age, score, id FROM people").fetchall())
     people.day(days + 1)
     return ends
@@ -166,7 +167,7 @@ def test_moves_between_bins_and_groups_are_counted_in_windows(people):
         "GROUP BY county, width_bucket(score, -1, 1, 4)"
     )
     for measure in ("net", "entered", "left"):
-        declare(people, f"scores_{measure}", text, measure=measure, groups="VALUES ('A'), ('B')", epsilon=150)
+        declare(people, f"scores_{measure}", text, measure=measure, groups="VALUES ('A'), ('B')", epsilon=330)
     ends = [[], *live(people)]
     people.execute("CALL dp_publish()")
     cell = {None: None, "nan": None, "inf": 5, "0.1": 3, "0.3": 3, "-7.0": 0, "1.7e+308": 5}
@@ -240,8 +241,9 @@ def cells_at_end(states):
 
 def test_no_value_can_stop_a_publication(people):
     """Values of every absurd kind, in a column that is given a wider type while the release lives, too."""
+    people.execute("SELECT dp_alter_constraint('people', 'any', max_mutations => 2)")
     for number, (name, arguments) in enumerate([("age", "0, 100, 7"), ("age", "100, 0, 7"), ("score", "1, 0, 7"), ("wealth", "0, 1, 7")]):
-        declare(people, f"h{number}", f"SELECT width_bucket({name}, {arguments}) AS bin, count(*) FROM people GROUP BY bin", epsilon=200)
+        declare(people, f"h{number}", f"SELECT width_bucket({name}, {arguments}) AS bin, count(*) FROM people GROUP BY bin", epsilon=245)
     people.day(1)
     people.execute("INSERT INTO people (id, age) VALUES (1, 50), (2, 2147483647)")
     people.execute("ALTER TABLE people ALTER COLUMN age TYPE bigint")
@@ -274,7 +276,7 @@ def test_columns_say_what_a_bin_is(people):
 def test_what_else_a_histogram_can_do(people):
     """Audit, ranges, restated histories and means by bin take bins for the group keys they are."""
     text = "SELECT width_bucket(age, 0, 100, 4) AS bin, count(*) FROM people WHERE dp_time > now() - INTERVAL '1 day' GROUP BY bin"
-    declare(people, "ages", text, epsilon=100, levels="{1 day, 2 days}")
+    declare(people, "ages", text, epsilon=900, levels="{1 day, 2 days}")
     people.execute("SELECT dp_bounds('people', 'score', -1, 1, 0.5)")
     declare(people, "means", "SELECT width_bucket(age, 0, 100, 4) AS bin, count(*), avg(score) FROM people GROUP BY bin", epsilon=100)
     live(people)

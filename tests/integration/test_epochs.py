@@ -12,6 +12,7 @@ from dbext.privacy.charge import charge_from_json
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import epsilon_of
 from dbext.query.plan import plan_from_json
+from tests.chance import FAR, SIGMAS
 
 TOTAL = "SELECT county, count(*) FROM cases WHERE status = 'open' GROUP BY county"
 KEYS = "VALUES ('A'), ('B')"
@@ -59,7 +60,7 @@ def test_the_total_goes_on_through_three_epochs(cases, mechanism, publish_every)
     plan = plan_from_json(cases.database.value("SELECT plan -> 'plan' FROM dbext_private.release"))
     for period, _, value, error, lower, upper in rows:
         assert error == pytest.approx(plan.std_error(period))
-        assert abs(value - 50 * period) <= 6 * error
+        assert abs(value - 50 * period) <= FAR * error
         assert lower < value < upper
     errors = {period: error for period, _, _, error, _, _ in rows}
     assert errors[horizon + 1] ** 2 > errors[horizon] ** 2, "the finished epoch's noise stays"
@@ -165,4 +166,4 @@ def test_ranges_reach_over_epochs(cases):
     value, error = cases.database.fetch(
         "SELECT value, std_error FROM dp_range_stats('one', '2020-01-04', '2020-01-09') ORDER BY value DESC LIMIT 1"
     )[0]
-    assert abs(value - 250) <= 6 * error
+    assert abs(value - 250) <= SIGMAS * error

@@ -104,8 +104,9 @@ def test_a_state_sums_what_is_there_clamped_and_rounded(people, column):
 def test_windows_sum_what_happened_in_them(people, measure, days):
     """By group: a move takes a value from one and gives another to the other; `entered` counts values at entering, not later changes."""
     text = f"SELECT county, sum(age) FROM people WHERE seats < 7 AND dp_time > now() - INTERVAL '{days} days' GROUP BY county"
+    people.execute("SELECT dp_alter_constraint('people', 'any', max_mutations => 4)")
     declare(people, "one", text, measure=measure, groups=KEYS)
-    ends = [{}, *live(people)]
+    ends = [{}, *live(people, slots=3)]
     people.execute("CALL dp_publish()")
     for number, county, shown in series(people, "one", "release_no", "county", "sum"):
         expected = 0

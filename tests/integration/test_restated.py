@@ -11,6 +11,7 @@ import pytest
 from dbext.mechanisms.least_squares_tree import LeastSquaresTree
 from dbext.privacy.noise import DiscreteGaussian
 from dbext.query.plan import plan_from_json
+from tests.chance import FAR, SIGMAS
 
 TOTAL = "SELECT county, count(*) FROM cases WHERE status = 'open' GROUP BY county"
 KEYS = "VALUES ('A'), ('B')"
@@ -42,7 +43,7 @@ def test_windows_of_several_levels_are_restated_with_less_error(cases):
     assert all(restated <= error * (1 + 1e-9) for _, _, error, _, restated, _ in rows)
     assert sum(restated < 0.97 * error for _, _, error, _, restated, _ in rows) > 20
     for period, _, _, value, error, _ in rows:
-        assert abs(value - 20 * period) <= 6 * error
+        assert abs(value - 20 * period) <= FAR * error
     assert cases.database.fetch("SELECT * FROM dp_release.one ORDER BY 1, 3") == before
     assert cases.database.value("SELECT count(*) FROM dbext_private.ledger") == ledger
     assert cases.database.fetch(BOTH.format("state")) == rows, "the same numbers give the same estimates"
@@ -87,7 +88,7 @@ def test_a_least_squares_tree_publishes_its_totals_and_restates_them_better(case
     assert len(rows) == 40
     for period, value, error, restated, error_then, _ in rows:
         assert error == pytest.approx(tree.std_error(period))
-        assert abs(value - 20 * period) <= 6 * error
-        assert abs(restated - 20 * period) <= 6 * error_then
+        assert abs(value - 20 * period) <= SIGMAS * error
+        assert abs(restated - 20 * period) <= SIGMAS * error_then
         assert error_then <= error * (1 + 1e-9)
     assert sum(then < 0.9 * error for _, _, error, _, then, _ in rows) >= 10
