@@ -11,11 +11,12 @@ Levels may share the budget unequally: `factors` says how wide the noise of a le
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from dbext.errors import BadArgument
 from dbext.mechanisms.protocol import Node, check_period
@@ -190,3 +191,53 @@ def _ways(mechanism: LevelledSums, start: int, end: int) -> Ways:
                 lightest[boundary] = lightest[before] + weights[level]
                 back[period] = (level, index, places[before])
     return back
+
+
+class Course(NamedTuple):
+    """What periods after `start` can be covered by, whatever the widths: to find the lightest covers for many widths.
+
+    `stops` lists the periods with which a block of a longer level ends, and (level, period before it) for all blocks that end with them.
+    All other periods are covered by their own block, of the first level.
+    """
+
+    start: int
+    stops: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
+
+    def uses(self, weights: Sequence[float], ends: Sequence[int]) -> list[int]:
+        """Return how many blocks of each level the lightest covers of the periods up to each of `ends` take together."""
+        lightest, back = {self.start: 0.0}, {}
+        period, weight = self.start, 0.0
+        for stop, blocks in self.stops:
+            for _ in range(stop - period - 1):
+                weight += weights[0]
+            lightest.setdefault(stop - 1, weight)
+            least = float("inf")
+            for level, before in blocks:
+                if before in lightest and lightest[before] + weights[level] < least:
+                    least, back[stop] = lightest[before] + weights[level], (level, before)
+            period, weight = stop, least
+            lightest[stop] = weight
+        return self._counted(back, ends, len(weights))
+
+    def _counted(self, back: dict[int, tuple[int, int]], ends: Sequence[int], levels: int) -> list[int]:
+        """Follow the covers back from their ends."""
+        counts, stops = [0] * levels, [self.start, *back]
+        for end in ends:
+            place = end
+            while place > self.start:
+                level, before = back.get(place) or (0, stops[bisect_right(stops, place) - 1])
+                counts[level] += 1 if level else place - before
+                place = before
+        return counts
+
+
+def course(mechanism: LevelledSums, start: int, end: int) -> Course:
+    """Return the course of the periods start + 1 to end."""
+    first, last = mechanism.grid.end(start), mechanism.grid.end(end)
+    blocks: dict[int, list[tuple[int, int]]] = {}
+    for level, grid in enumerate(mechanism.levels[1:], 1):
+        for index in range(grid.last_end(first) + 1, grid.last_end(last) + 1):
+            ending = blocks.setdefault(mechanism.grid.last_end(grid.end(index)), [])
+            if index >= 1:
+                ending.append((level, mechanism.grid.last_end(grid.end(index - 1))))
+    return Course(start, tuple((stop, ((0, stop - 1), *blocks[stop])) for stop in sorted(blocks)))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 from dbext.errors import BadArgument
-from dbext.mechanisms.levelled import LevelledSums, ranges_that_matter
+from dbext.mechanisms.levelled import Course, LevelledSums, course, ranges_that_matter
 from dbext.mechanisms.unequal_budgets import Family, divide
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import MonthGrid, RegularGrid
@@ -62,7 +62,8 @@ def with_levels(shape: Shape, request: Request, tick: Tick) -> Shape:
         raise BadArgument("a fixed range has one answer and no levels", hint="Let the range move with now().")
     steps = _steps(shape)
     first = shape.grid.end(0 if steps is None else 1 - steps)
-    levels = tuple(_blocks(span, shape.grid, tick, first, aligned=request.aligned) for span in request.levels)
+    aligned = request.aligned and _is_aligned(shape.grid)
+    levels = tuple(_blocks(span, shape.grid, tick, first, aligned=aligned) for span in request.levels)
     _require_order(request.levels, levels, shape)
     ranges = tuple(_periods(span, shape.grid, tick) for span in request.ranges)
     if shape.horizon is not None and max(ranges, default=0) > shape.horizon:
@@ -77,6 +78,11 @@ def levelled(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterato
     yield _made(shape, equal, pure=pure), kinds
     if len(equal) > 1 and (shape.ranges or shape.kind != "disjoint"):
         yield _made(shape, _tuned(shape, types, pure=pure), pure=pure), kinds
+
+
+def _is_aligned(grid: Grid) -> bool:
+    """Whether periods are where they are by default; those of a total since a fixed time begin there."""
+    return grid.origin % grid.step == 0 if isinstance(grid, RegularGrid) else grid.first_month % grid.months == 0
 
 
 def _steps(shape: Shape) -> int | None:
@@ -141,11 +147,15 @@ def _made(shape: Shape, widths: Sequence[float], *, pure: bool) -> LevelledSums:
 
     The baseline may cost as much as one block of every level together: an entry in it has spent that mutation on nothing else.
     """
-    factors = [Fraction(max(1, round(width * _FINENESS)), _FINENESS) for width in widths]
+    factors = _factors(widths)
     if shape.baseline:
         alone = 1 / float(sum(1 / factor for factor in factors)) if pure else float(sum(1 / factor**2 for factor in factors)) ** -0.5
         factors.append(Fraction(max(1, round(alone * _FINENESS)), _FINENESS))
     return LevelledSums(shape.grid, shape.levels, shape.steps, tuple(factors), shape.baseline, shape.age, shape.horizon, shape.ranges)
+
+
+def _factors(widths: Sequence[float]) -> list[Fraction]:
+    return [Fraction(max(1, round(width * _FINENESS)), _FINENESS) for width in widths]
 
 
 def _tuned(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> list[float]:
@@ -157,14 +167,15 @@ def _tuned(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> list[floa
     one and those that favour a single level are improved step by step, and the best outcome is taken.
     """
     touched = [max((_touched(grid, one.constraint) for one in types), default=1) for grid in shape.levels]
+    courses = _courses(shape)
 
     def burden(widths: Sequence[float]) -> float:
         """Mean variance of the ranges at equal price, but for a constant."""
         price = sum(touch / width ** (1 if pure else 2) for touch, width in zip(touched, widths, strict=True))
-        return price ** (2 if pure else 1) * sum(use * width**2 for use, width in zip(_uses(shape, widths, pure=pure), widths, strict=True))
+        return price ** (2 if pure else 1) * sum(use * width**2 for use, width in zip(_uses(courses, widths), widths, strict=True))
 
     equal = [1.0] * len(touched)
-    uses = [use * touch ** (2 if pure else 1) for use, touch in zip(_uses(shape, equal, pure=pure), touched, strict=True)]
+    uses = [use * touch ** (2 if pure else 1) for use, touch in zip(_uses(courses, equal), touched, strict=True)]
     shares = divide(Family((*range(1, len(touched)), None), tuple(max(use, 1e-9) for use in uses)), pure=pure).shares
     divided = [(touch / max(share, 1e-6)) ** (1.0 if pure else 0.5) for share, touch in zip(shares, touched, strict=True)]
     favoured = ([1.0 if one == level else _WIDEST for one in range(len(touched))] for level in range(len(touched)))
@@ -191,16 +202,21 @@ def _bounded(widths: Sequence[float]) -> list[float]:
     return [min(width / narrowest, _WIDEST) for width in widths]
 
 
-def _uses(shape: Shape, widths: Sequence[float], *, pure: bool) -> list[float]:
-    """Return the mean number of blocks of each level in the ranges that matter."""
-    mechanism = _made(shape, widths, pure=pure)
+def _courses(shape: Shape) -> tuple[int, list[tuple[Course, list[int]]]]:
+    """Return the number of ranges that matter, and the courses of periods with the ends of those that begin with them."""
+    mechanism = _made(shape, [1.0] * len(shape.levels), pure=False)
     longest = max(shape.ranges, default=shape.steps or 1)
-    ranges = ranges_that_matter(mechanism, max(_FEWEST, min(_MOST, _WORK // longest)))
-    uses = [0.0] * len(mechanism.levels)
-    for start, end in ranges:
-        for level, _ in mechanism.cover(start, end):
-            uses[level] += 1 / len(ranges)
-    return uses
+    ends: dict[int, list[int]] = {}
+    for start, end in (ranges := ranges_that_matter(mechanism, max(_FEWEST, min(_MOST, _WORK // longest)))):
+        ends.setdefault(start, []).append(end)
+    return len(ranges), [(course(mechanism, start, max(some)), some) for start, some in ends.items()]
+
+
+def _uses(courses: tuple[int, list[tuple[Course, list[int]]]], widths: Sequence[float]) -> list[float]:
+    """Return the mean number of blocks of each level in the ranges that matter."""
+    weights = [float(factor) ** 2 for factor in _factors(widths)]
+    counts = zip(*(one.uses(weights, ends) for one, ends in courses[1]), strict=True)
+    return [sum(count) / courses[0] for count in counts]
 
 
 def _touched(grid: Grid, constraint: Constraint) -> int:

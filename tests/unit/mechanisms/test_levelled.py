@@ -9,7 +9,7 @@ from itertools import combinations, pairwise, product
 import pytest
 
 from dbext.errors import BadArgument, HorizonReached
-from dbext.mechanisms.levelled import LevelledSums, ranges_that_matter
+from dbext.mechanisms.levelled import LevelledSums, course, ranges_that_matter
 from dbext.mechanisms.ranges import combination, range_boundaries
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.privacy.accountant import worst_case_loss
@@ -46,6 +46,18 @@ MECHANISMS = {
     "calendar": CALENDAR,
     "months": MONTHLY,
 }
+
+
+@pytest.mark.parametrize("widths", [(1, 1, 1, 1), (1, 2, 4, 8), (3, 1, 2, 1), (8, 4, 2, 1), (1, 16, 3, 2)])
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+def test_a_course_counts_the_blocks_of_covers(mechanism, widths):
+    weighted = replace(mechanism, factors=(*map(Fraction, widths[: len(mechanism.levels)]), *mechanism.factors[len(mechanism.levels) :]))
+    weights = [float(factor) ** 2 for factor in weighted.factors[: len(mechanism.levels)]]
+    for start, ends in [(0, [1, 2, 13, 40, 66]), (5, [6, 30, 75])]:
+        counts = [0] * len(mechanism.levels)
+        for level, _ in (block for end in ends for block in weighted.cover(start, end)):
+            counts[level] += 1
+        assert course(weighted, start, max(ends)).uses(weights, ends) == counts
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)

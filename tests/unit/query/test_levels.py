@@ -51,6 +51,13 @@ def test_a_chosen_start_counts_days_from_there():
     assert [grid.end(0) for grid in plan.mechanism.levels] == [START, START, START]
 
 
+def test_weeks_since_a_fixed_time_are_counted_from_there():
+    declaration = resolve(compile_declaration("SELECT count(*) FROM cases WHERE dp_time > '2020-01-01'"), COLUMNS)
+    request = Request(start_tick=0, epsilon=Fraction(1), horizon=50, levels=(Span(days=7), Span(days=28)))
+    made = candidates(declaration.with_boundaries({"2020-01-01": START}), request, DAY, (LOCAL,), PURE)
+    assert all([grid.end(0) for grid in one.plan.mechanism.levels] == [START, START] for one in made)
+
+
 def test_calendar_levels_begin_with_months_and_years():
     levels = (Span(days=1), Span(days=7), Span(months=1), Span(months=12))
     mechanism = chosen(DAILY, levels).mechanism
