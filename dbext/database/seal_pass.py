@@ -61,9 +61,10 @@ class PassSql:
     table, $10 its number, $11 and $12 what `left_behind` found.
     """
 
-    #: Which of the known entries are there, whether what one was before is as it was recorded and not as it is settled, and which steps are
-    #: worth a look.
-    held, known_as, worth = "a.present", "a.frozen OR a.type_no IS NULL AS recorded", ""
+    #: Which of the known entries are there, and whether what one was before is as it was recorded and not as it is settled.
+    held, known_as = "a.present", "a.frozen OR a.type_no IS NULL AS recorded"
+    #: The steps that are admitted, which of them are worth a look, which is the first of its entry, and which come from the baseline.
+    steps, worth, leads, is_baseline = "steps", "", "k.leads", "k.leads AND k.first_op = 'B'"
 
     def __init__(self, table_id: int, columns: Sequence[ImageColumn], entries: str = "admission"):
         self.table_id = table_id
@@ -93,7 +94,7 @@ class PassSql:
 
     def _admit(self, types: Sequence[StoredType], classify: str, names: dict[str, str], *, ticks: int) -> str:
         """From `steps` to settled changes."""
-        names = names | {"classify": classify, "worth": self.worth}
+        names = names | {"classify": classify} | {name: getattr(self, name) for name in ("steps", "worth", "leads", "is_baseline")}
         leaving = [one for one in types if one.at_limit == "leave"]
         silent = "\n".join(self._silent(one, place, len(leaving), names) for place, one in enumerate(leaving))
         names["departures"] = self._fill("leave", names | {"silent_departures": silent}) if leaving else SQL["stay"]
@@ -157,7 +158,7 @@ class PassSql:
     def _pass_lists(self) -> dict[str, str]:
         keys, values = self.keys, self.values
         first = ", CASE WHEN {a}.op IN ('U', 'D') THEN {a}.old_{{p}} ELSE {a}.new_{{p}} END AS image_{{p}}"
-        lists = {f"keys_{alias}": self._bare(alias + ".key_{p}", keys) for alias in "ratof"}
+        lists = {f"keys_{alias}": self._bare(alias + ".key_{p}", keys) for alias in "ratofp"}
         lists |= {f"news_{alias}": self._list(f", {alias}.new_{{p}}", values) for alias in "okd"}
         lists |= {f"kept_{alias}": self._list(f", {alias}.kept_{{p}}", keys) for alias in "kldo"}
         lists |= {f"was_{alias}": self._list(f", {alias}.was_{{p}}", values) for alias in "kl"}

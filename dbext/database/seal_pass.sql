@@ -144,16 +144,16 @@ steps AS (
 known AS (
     SELECT s.*, a.place, coalesce(a.slots, 0) AS slots, coalesce(a.frozen, false) AS frozen, coalesce(a.present, false) AS was_present,
         coalesce(a.first_tick, s.began) AS first_tick, CASE WHEN a.place IS NULL THEN ${classify} ELSE a.type_no END AS type_no${kept}${was}
-    FROM steps AS s LEFT JOIN LATERAL (SELECT a.ctid AS place, a.* FROM ${admission} AS a WHERE ${same_key_as} OFFSET 0) AS a ON true ${worth}
+    FROM ${steps} AS s LEFT JOIN LATERAL (SELECT a.ctid AS place, a.* FROM ${admission} AS a WHERE ${same_key_as} OFFSET 0) AS a ON true ${worth}
 ),
 -- open: whether anything of this tick may still count for the entry.
 limited AS (
     SELECT k.entry, k.tick, k.present${news_k}, k.place, k.slots, k.frozen, k.was_present, k.first_tick, k.type_no${kept_k}${was_k},
         e.max_mutations AS k, k.type_no IS NOT NULL AND coalesce(k.tick <= k.first_tick + e.active_within, true) AS open,
-        k.leads AND k.first_op = 'B' AS baseline,
-        k.leads AND NOT k.in_order AND k.first_op IN ('I', 'U', 'D') AND k.type_no IS NOT NULL AND coalesce(k.tick <= k.first_tick + e.active_within, true)
+        ${is_baseline} AS baseline,
+        ${leads} AND NOT k.in_order AND k.first_op IN ('I', 'U', 'D') AND k.type_no IS NOT NULL AND coalesce(k.tick <= k.first_tick + e.active_within, true)
             AND (k.was_present <> (k.first_op <> 'I') OR k.was_present AND (${first_differs})) AS mismatched,
-        CASE WHEN k.leads AND e.at_limit = 'leave' THEN greatest(k.first_tick + e.active_within, $6 + 1) END AS leave_at,
+        CASE WHEN ${leads} AND e.at_limit = 'leave' THEN greatest(k.first_tick + e.active_within, $6 + 1) END AS leave_at,
         k.first_tick + e.loosest_active_within AS leave_by
     FROM known AS k LEFT JOIN dbext_private.entry_type AS e ON e.table_id = $10 AND e.type_no = k.type_no
 ),
@@ -175,14 +175,16 @@ moved AS (
 )
 
 -- name: truncated
--- A truncation makes every entry absent that was there: a record for each, in its place among the others.
+-- A truncation makes every entry absent that was there: a record for each, in its place among the others. Only the first one meets what was
+-- there before this pass, each later one what came since the one before it.
 truncated AS MATERIALIZED (
-    SELECT t.number, p.*, t.mutated_at FROM taken AS t CROSS JOIN LATERAL (
-        SELECT ${keys_r} FROM taken AS r WHERE r.op <> 'T' AND r.number < t.number
+    SELECT t.number, ${keys_p}, t.mutated_at FROM (
+        SELECT r.truncation AS number, ${keys_r} FROM (
+            SELECT r.*, min(r.number) FILTER (WHERE r.op = 'T') OVER (ORDER BY r.number DESC) AS truncation FROM taken AS r
+        ) AS r WHERE r.op <> 'T' AND r.truncation IS NOT NULL
         UNION
-        SELECT ${keys_a} FROM ${admission} AS a WHERE ${held}
-        OFFSET 0
-    ) AS p WHERE t.op = 'T'
+        SELECT t.number, ${keys_a} FROM (SELECT min(t.number) AS number FROM taken AS t WHERE t.op = 'T') AS t CROSS JOIN ${admission} AS a WHERE ${held}
+    ) AS p JOIN taken AS t USING (number)
 ),
 
 -- name: truncations

@@ -72,7 +72,7 @@ def close(session: Session, table_id: int) -> Closing | None:
     (before,) = session.fetch(SQL["close"], table_id)
     snapshot = session.fetch(SQL["snapshot"])[0]["snapshot"]
     _, ended = head(session, table_id)
-    last = min(ended, before["tick"] + (MOST_TICKS if before["rows_per_unit"] is None else 1))
+    last = min(ended, before["tick"] + MOST_TICKS)
     if last <= before["tick"]:
         return None
     (row,) = session.fetch(SQL["ends"], table_id, before["tick"] + 1, last)

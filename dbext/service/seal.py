@@ -8,7 +8,7 @@ from dbext.database import catalog, seals
 from dbext.database.catalog import StoredType, is_cut
 from dbext.database.seal_pass import ImageColumn, PassSql
 from dbext.database.session import Session
-from dbext.database.unit_pass import RowSql, UnitSql
+from dbext.database.unit_pass import UnitSql
 from dbext.query.column import Column
 from dbext.query.predicate import Literal, Predicate, Value
 from dbext.query.predicate_json import from_json
@@ -42,9 +42,8 @@ def _pass(session: Session, closing: seals.Closing) -> seals.Counts:
     stored = catalog.stored_columns(session, closing.table_id)
     classify = classification(types, [column for column, _ in stored])
     images = [_image_column(column, by_value=by_value) for column, by_value in stored]
-    if closing.rows_per_unit is not None:
-        return _unit_pass(session, closing, types, classify, images)
-    sql = PassSql(closing.table_id, images)
+    per_unit = closing.rows_per_unit
+    sql = PassSql(closing.table_id, images) if per_unit is None else UnitSql(closing.table_id, images, per_unit)
     truncated = seals.set_aside(session, sql, closing)
     return seals.run_pass(session, sql.seal(types, classify, ticks=closing.ticks, truncated=truncated), closing)
 
@@ -53,18 +52,6 @@ def _image_column(column: Column, *, by_value: bool) -> ImageColumn:
     folds = column.is_string and column.base == "other"
     is_row_key, cut = column.is_key and not column.is_unit, is_cut(column.category, column.base)
     return ImageColumn(column.position, column.is_unit, column.operators.get("="), by_value, column.is_string, folds, is_row_key, cut)
-
-
-def _unit_pass(
-    session: Session, closing: seals.Closing, types: Sequence[StoredType], classify: str, images: Sequence[ImageColumn]
-) -> seals.Counts:
-    """Let the rows follow, then the units that they belong to; two statements, so that the second sees the rows as they have become."""
-    rows = RowSql(closing.table_id, images)
-    truncated = seals.set_aside(session, rows, closing)
-    counts = seals.run_pass(session, rows.rows(truncated=truncated), closing)
-    units = UnitSql(closing.table_id, images, closing.rows_per_unit)
-    seals.run_pass(session, units.units(types, classify, truncated=truncated), closing)
-    return counts
 
 
 def classification(types: Sequence[StoredType], columns: Sequence[Column]) -> str:

@@ -144,6 +144,50 @@ def test_many_ticks_in_one_pass_are_the_same_as_one_by_one(tracked):
     assert [change for change in daily if change[1] == 6] == [(6, 6, None, "six"), (7, 6, "six", "end"), (10, 6, "end", None)]
 
 
+@pytest.mark.parametrize(
+    ("options", "loosened"),
+    [({}, "key_1 = 6"), ({"unit": ["person"], "rows_per_unit": 2}, "key_2 = 3")],
+    ids=["entries of one row", "units of two rows"],
+)
+def test_truncations_in_one_pass(tracked, options, loosened):
+    """Also of a unit that is settled as there although it is gone: once loosened, its constraint lets it go when the table is emptied again."""
+    tables = []
+    for name in ("daily", "rarely"):
+        table = tracked(
+            "id integer PRIMARY KEY, person integer NOT NULL, value text",
+            name=name,
+            rows="SELECT i, i / 2, 'x' FROM generate_series(1, 6) AS i",
+            **options,
+        )
+        table.execute(f"SELECT dp_add_constraint('{name}', 'few', max_mutations => 1, applies_to => $$person = 3$$)")
+        table.execute(f"SELECT dp_add_constraint('{name}', 'any', max_mutations => 9)")
+        table.seal_through(0)
+        table.execute(f"DELETE FROM {name} WHERE id = 6")
+        table.seal_through(1)
+        table.execute(f"SELECT dp_alter_constraint('{name}', 'few', max_mutations => 3)")
+        tables.append(table)
+    script = {
+        2: "UPDATE {0} SET value = 'y' WHERE id < 3",
+        3: "INSERT INTO {0} VALUES (7, 4, 'y'); TRUNCATE {0}; INSERT INTO {0} VALUES (1, 0, 'z'), (8, 1, 'z')",
+        4: "TRUNCATE {0}",
+        6: "INSERT INTO {0} VALUES (2, 1, 'w'), (3, 1, 'w'), (4, 1, 'w'); TRUNCATE {0}; INSERT INTO {0} VALUES (2, 1, 'v')",
+        7: "UPDATE {0} SET value = 'u'; TRUNCATE {0}; TRUNCATE {0}; INSERT INTO {0} VALUES (5, 2, 't')",
+    }
+    for day in range(2, 9):
+        for table in tables:
+            table.day(day)
+            table.execute(script.get(day, "SELECT 1").format(table.name))
+        tables[0].seal_through(day)
+    tables[1].seal_through(8)
+    passes = "SELECT count(*) FROM dbext_private.seal GROUP BY table_id ORDER BY table_id"
+    assert tables[0].fetch(passes) == [(9,), (3,)]
+    images = "SELECT tick, c.* FROM {change} AS c ORDER BY 1, to_jsonb(c)::text"
+    daily, rarely = (table.fetch(images) for table in tables)
+    assert daily == rarely
+    assert {row[0] - tables[0].first for row in daily} == {0, 2, 3, 4, 6, 7}
+    assert tables[1].fetch(f"SELECT tick FROM {{change}} WHERE {loosened} AND NOT new_present") == [(tables[1].first + 3,)]
+
+
 def test_more_ticks_than_one_pass_takes(tracked):
     table = tracked(tick="1 minute")
     table.execute("INSERT INTO entry VALUES (1, 'one')")
@@ -185,6 +229,22 @@ def test_ticks_never_run_backwards_for_an_entry(tracked):
     table.execute("UPDATE entry SET value = 'second' WHERE id = 1; UPDATE entry SET value = 'free' WHERE id = 2")
     table.seal_through(3)
     assert [change for change in table.changes() if change[0] > 0] == [(1, 2, "two", "free"), (2, 1, "one", "second")]
+
+
+def test_ticks_never_run_backwards_for_a_row_of_a_unit(tracked):
+    table = tracked(
+        "id integer PRIMARY KEY, person integer NOT NULL, value text",
+        rows="VALUES (1, 7, 'one'), (2, 7, 'two')",
+        unit=["person"],
+        rows_per_unit=2,
+    )
+    table.day(2)
+    table.execute("UPDATE entry SET value = 'first' WHERE id = 1")
+    table.day(1)
+    table.execute("UPDATE entry SET value = 'second' WHERE id = 1; UPDATE entry SET value = 'free' WHERE id = 2")
+    table.seal_through(3)
+    images = table.fetch("SELECT tick, new_3 FROM {change} ORDER BY tick")
+    assert [(tick - table.first, values) for tick, values in images] == [(0, ["one", "two"]), (1, ["one", "free"]), (2, ["second", "free"])]
 
 
 @pytest.mark.parametrize("truncation_waits", [False, True])
