@@ -23,9 +23,9 @@ from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.noise import DiscreteGaussian
 from dbext.privacy.pico import PICOS
 from dbext.query.plan import Plan, plan_from_json
-from dbext.service.attacker import GONE, HERE, THERE, Figures, Kind, collected, judged, statistic, step_gain
+from dbext.service.attacker import BOTH, GONE, HERE, THERE, Figures, Kind, collected, judged, statistic, step_gain
 
-#: Of one bound: about two dozen are made at a time, and all of them should be right.
+#: Of one bound: about three dozen are made at a time, and all of them should be right.
 CONFIDENCE = 0.9995
 FIRST_DAY = dt.date(2020, 1, 1)
 
@@ -52,9 +52,12 @@ class Finding:
 RECENT = "SELECT place, count(*) FROM people WHERE dp_time > now() - INTERVAL '{} days' GROUP BY place"
 SINCE = "SELECT place, count(*) FROM people WHERE dp_time > '2020-01-02' GROUP BY place"
 PRESENT = "SELECT place, count(*) FROM people GROUP BY place"
+PEOPLE = "SELECT place, count(DISTINCT person) FROM people WHERE dp_time > now() - INTERVAL '1 day' GROUP BY place"
 FIXED = "SELECT place, count(*) FROM people WHERE dp_time > '2020-01-02' AND dp_time <= '2020-01-04' GROUP BY place"
 MOVES = ((2, HERE), (3, THERE), (4, GONE))
 COMES = ((2, HERE), (3, GONE))
+#: Rows that a unit of several has beyond those that count.
+BEYOND = 6
 
 
 def times(count: int) -> dict[str, int | str]:
@@ -81,6 +84,10 @@ KINDS = (
     Kind("running total, state", PRESENT, "state", ((0, HERE), (1, THERE), (3, GONE)), times(3), 3, 3),
     Kind("one window, net", FIXED, "net", ((2, HERE),), times(1), 3, every=None),
     Kind("running total that is renewed, net", SINCE, "net", ((2, HERE), (5, GONE)), times(2), 6, 3, renews=True),
+    Kind("rows of units, disjoint, net", RECENT.format(1), "net", ((2, HERE),), times(1), 3, rows=2),
+    Kind("rows of units, running total, net", SINCE, "net", ((1, HERE), (3, GONE)), times(2), 3, 3, rows=3),
+    Kind("units by what their rows say, net", PEOPLE, "net", ((2, BOTH),), times(1), 3, rows=2),
+    Kind("running total with buffers, net", SINCE, "net", ((1, HERE),), times(1), 30, 4_300, gaussian=True),
 )
 
 
@@ -97,9 +104,9 @@ def set_day(connection: psycopg.Connection, day: int) -> None:
 
 def prepare(connection: psycopg.Connection, kind: Kind, runs: int, epsilon: float, delta: float) -> None:
     """Track an empty table the day before the first period and declare the release, with two keys for each experiment."""
-    connection.execute("CREATE TABLE people (id integer PRIMARY KEY, place integer)")
+    connection.execute("CREATE TABLE people (id integer PRIMARY KEY, person integer NOT NULL, place integer)")
     set_day(connection, 0)
-    connection.execute("SELECT dp_track('people')")
+    connection.execute("SELECT dp_track('people', unit => %s, rows_per_unit => %s)", (kind.rows and ["person"], kind.rows))
     connection.execute(
         "SELECT dp_add_constraint('people', 'any', max_mutations => %s, active_within => %s::interval)",
         (kind.limits.get("max_mutations"), kind.limits.get("active_within")),
@@ -108,22 +115,33 @@ def prepare(connection: psycopg.Connection, kind: Kind, runs: int, epsilon: floa
     set_day(connection, 1)
     keys = "VALUES " + ", ".join(f"({key})" for key in range(2 * runs))
     connection.execute(
-        "SELECT dp_create_release('audited', %s, %s, measure => %s, epsilon => %s::numeric, groups => %s, horizon => %s, "
-        "at_horizon => %s)",
+        "SELECT dp_create_release('audited', %s, %s, measure => %s, epsilon => %s::numeric, groups => %s, horizon => %s, at_horizon => %s)",
         (kind.declaration, kind.every, kind.measure, str(epsilon), keys, kind.horizon, kind.at_horizon),
     )
 
 
 def live(connection: psycopg.Connection, kind: Kind, runs: int) -> None:
-    """Let one entry per experiment live its life. Day 0 is that of the tracking: what is there then belongs to no period."""
+    """Let one entry per experiment live its life. Day 0 is that of the tracking: what is there then belongs to no period.
+
+    A unit of several rows has more of them than count.
+    """
+    rows = 1 if kind.rows is None else kind.rows + BEYOND
     for day, place in kind.life:
         set_day(connection, day)
+        given = {"place": place, "both": BOTH, "rows": rows, "last": rows * runs - 1}
         if place is GONE:
             connection.execute("DELETE FROM people")
         elif connection.execute("SELECT count(*) FROM people").fetchone() == (0,):
-            connection.execute("INSERT INTO people SELECT i, 2 * i + %s FROM generate_series(0, %s - 1) AS i", (place, runs))
+            connection.execute(_COME, given)
         else:
-            connection.execute("UPDATE people SET place = 2 * id + %s", (place,))
+            connection.execute(_MOVE, given)
+
+
+_COME = """
+INSERT INTO people SELECT p.id, p.person, 2 * p.person + CASE %(place)s::integer WHEN %(both)s THEN mod(p.id, 2) ELSE %(place)s END
+FROM (SELECT id, id / %(rows)s::integer AS person FROM generate_series(0, %(last)s::integer) AS id) AS p
+"""
+_MOVE = "UPDATE people SET place = 2 * person + CASE %(place)s::integer WHEN %(both)s THEN mod(id, 2) ELSE %(place)s END"
 
 
 def published(connection: psycopg.Connection, kind: Kind, runs: int) -> Figures:

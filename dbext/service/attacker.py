@@ -20,15 +20,16 @@ from dbext.query.plan import Plan
 
 Figures = np.ndarray
 
-#: Where an entry is at the end of a day of its life: at its first key, at its second, or absent.
-HERE, THERE, GONE = 0, 1, None
+#: Where an entry is at the end of a day of its life: at its first key, at its second, at both with half its rows each, or absent.
+HERE, THERE, BOTH, GONE = 0, 1, 2, None
 
 
 @dataclass(frozen=True)
 class Kind:
     """A kind of release and the life of an entry that costs it most: (day, place) changes, day 1 being the first period.
 
-    `limits` are the arguments of dp_add_constraint that the life exhausts. `every` is None for one answer.
+    `limits` are the arguments of dp_add_constraint that the life exhausts. `every` is None for one answer. `rows` of an entry count where
+    it is a unit of several; None: it is one row. `gaussian`: it takes a budget with a delta.
     """
 
     name: str
@@ -40,6 +41,16 @@ class Kind:
     horizon: int | None = None
     every: str | None = "1 day"
     renews: bool = False
+    rows: int | None = None
+    gaussian: bool = False
+
+    def counted(self, place: int | None, key: int) -> int:
+        """Return what the entry adds to the count of a key while it is at a place."""
+        if place not in (key, BOTH):
+            return 0
+        if self.rows is None or "DISTINCT" in self.declaration:
+            return 1
+        return self.rows // 2 if place == BOTH else self.rows
 
     @property
     def at_horizon(self) -> str | None:
@@ -103,7 +114,8 @@ def effect(kind: Kind, start: int | None, end: int, key: int) -> int:
         came = 0 if kind.measure == "entered" else 1
         days = ((day, day - 1) if came == 0 else (day - 1, day) for day in range(start + 1, end + 1))
         return sum(place_at(kind, there) == key and place_at(kind, absent) is GONE for there, absent in days)
-    return int(place_at(kind, end) == key) - int(start is not None and place_at(kind, start) == key)
+    before = GONE if start is None else place_at(kind, start)
+    return kind.counted(place_at(kind, end), key) - kind.counted(before, key)
 
 
 def statistic(kind: Kind, plan: Plan, first_boundary: int) -> Callable[[np.ndarray], np.ndarray]:

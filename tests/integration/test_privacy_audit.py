@@ -7,6 +7,9 @@ from dbext.control.single_draws import hierarchy, question, reports
 
 #: A claim that holds is called broken with a chance of 1e-10 at most. So many runs could prove 2.4 with that confidence.
 RUNS, CONFIDENCE = 600, 1 - 1e-10
+PURE = [kind for kind in KINDS if not kind.gaussian]
+ROWS, PEOPLE = (next(kind for kind in KINDS if kind.rows and ("DISTINCT" in kind.declaration) == distinct) for distinct in (False, True))
+BUFFERS = next(kind for kind in KINDS if kind.gaussian)
 
 
 @pytest.fixture
@@ -19,7 +22,20 @@ def too_little_noise(connection):
     connection.execute("UPDATE dbext_private.release SET plan = jsonb_set(plan, '{plan,noise,scale}', '\"1/8\"')")
 
 
-@pytest.mark.parametrize("kind", KINDS[::2], ids=lambda kind: f"{kind.name}, {kind.limits}")
+def too_little_gaussian_noise(connection):
+    """Publish with a twentieth of its deviation."""
+    connection.execute(
+        "UPDATE dbext_private.release SET plan = jsonb_set(plan, '{plan,noise,sigma_squared}',"
+        " to_jsonb(div((plan #>> '{plan,noise,sigma_squared}')::numeric, 400)::text))"
+    )
+
+
+def more_rows_than_are_priced(connection):
+    """Let all rows of a unit count, as if nothing held them to the number that noise was made for."""
+    connection.execute("UPDATE dbext_private.tracked_table SET rows_per_unit = 100")
+
+
+@pytest.mark.parametrize("kind", PURE[::2], ids=lambda kind: f"{kind.name}, {kind.limits}")
 def test_no_more_than_the_claim_is_proven(pair, kind):
     finding = audit(*pair, kind, runs=RUNS, epsilon=1.5, confidence=CONFIDENCE)
     assert 1.4999 < finding.claimed <= 1.5
@@ -31,10 +47,22 @@ def test_the_audit_would_notice_too_little_noise(pair):
     assert finding.proven > finding.claimed == 0.5
 
 
+@pytest.mark.parametrize(("kind", "harm"), [(ROWS, too_little_noise), (ROWS, more_rows_than_are_priced), (PEOPLE, too_little_noise)])
+def test_the_audit_would_notice_units_that_add_more_than_is_priced(pair, kind, harm):
+    finding = audit(*pair, kind, runs=RUNS, epsilon=1, confidence=CONFIDENCE, harm=harm)
+    assert finding.proven > finding.claimed == 1
+
+
 def test_gaussian_noise_of_a_concentrated_budget(pair):
     finding = audit(*pair, KINDS[0], runs=3 * RUNS, epsilon=8, delta=1e-6, confidence=CONFIDENCE)
     assert (finding.figure, finding.delta) == ("mu", 1e-6)
     assert 0 < finding.proven <= finding.claimed
+
+
+@pytest.mark.parametrize(("harm", "holds"), [(None, True), (too_little_gaussian_noise, False)], ids=["as planned", "too little noise"])
+def test_noise_made_from_buffers(pair, harm, holds):
+    finding = audit(*pair, BUFFERS, runs=RUNS, epsilon=4, delta=1e-6, confidence=CONFIDENCE, harm=harm)
+    assert (finding.mechanism, finding.figure, finding.holds) == ("buffered", "mu", holds)
 
 
 def test_questions_too(pair):
