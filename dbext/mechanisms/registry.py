@@ -16,7 +16,6 @@ from dbext.mechanisms.hierarchical import HierarchicalSums
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
 from dbext.mechanisms.least_squares_tree import LeastSquaresTree
 from dbext.mechanisms.levelled import LevelledSums
-from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.protocol import Mechanism
 from dbext.mechanisms.shared_windows import SharedWindows
@@ -24,6 +23,7 @@ from dbext.mechanisms.signed_tree import SignedTree
 from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.mechanisms.snapshots import Snapshots
 from dbext.mechanisms.square_root import SquareRoot
+from dbext.mechanisms.weighted_square_root import WeightedSquareRoot
 from dbext.privacy.grid import grid_from_json
 from dbext.privacy.pattern import pattern_from_json
 
@@ -71,7 +71,7 @@ def _plain_sums(data: dict[str, Any]) -> PlainSums:
 
 
 def _square_root(data: dict[str, Any]) -> SquareRoot:
-    kind = NormalisedSquareRoot if data["kind"] == NormalisedSquareRoot.name else SquareRoot
+    kind = WeightedSquareRoot if data["kind"] == WeightedSquareRoot.name else SquareRoot
     return kind(grid_from_json(data["grid"]), data["horizon"], data["baseline"])
 
 
@@ -110,7 +110,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Mechanism | EncodedMechanism]] = 
     PlainSums.name: _plain_sums,
     LeastSquaresTree.name: _least_squares_tree,
     SquareRoot.name: _square_root,
-    NormalisedSquareRoot.name: _square_root,
+    WeightedSquareRoot.name: _square_root,
     Buffered.name: _buffered,
     SignedTree.name: _signed_tree,
     SlidingRoot.name: _sliding_root,

@@ -15,11 +15,11 @@ from dbext.mechanisms.epochs import Epochs
 from dbext.mechanisms.hierarchical import HierarchicalSums, block_counts
 from dbext.mechanisms.least_squares_tree import LeastSquaresTree
 from dbext.mechanisms.levelled import LevelledSums, base_square, ranges_that_matter, squared_widths
-from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot, error_variances
 from dbext.mechanisms.protocol import Mechanism
 from dbext.mechanisms.signed_tree import Shape, SignedTree, digit_weights, level_counts
 from dbext.mechanisms.sliding_root import BAND, SlidingRoot
 from dbext.mechanisms.square_root import SquareRoot
+from dbext.mechanisms.weighted_square_root import WeightedSquareRoot, error_variances
 
 #: Rows, in bands of the encoder, after which the error of endless windows no longer grows (by less than 1e-9 of itself).
 _SETTLED = 16
@@ -50,7 +50,7 @@ def spread(mechanism: Mechanism | EncodedMechanism) -> Spread:
 
 def _squares(mechanism: Mechanism | EncodedMechanism) -> list[float]:
     """Return the sums of all periods, or of one turn where they repeat."""
-    if isinstance(mechanism, NormalisedSquareRoot):
+    if isinstance(mechanism, WeightedSquareRoot):
         return error_variances(mechanism.positions)[mechanism.baseline :].tolist()
     if isinstance(mechanism, (SquareRoot, Buffered)):
         return (mechanism.answer_series() ** 2).cumsum()[mechanism.baseline :].tolist()

@@ -17,11 +17,11 @@ from dbext.mechanisms.disjoint import disjoint_sums
 from dbext.mechanisms.hierarchical import hierarchical_sums
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
 from dbext.mechanisms.least_squares_tree import LeastSquaresTree
-from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.protocol import Mechanism
 from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.mechanisms.square_root import SquareRoot
+from dbext.mechanisms.weighted_square_root import WeightedSquareRoot
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
@@ -32,10 +32,10 @@ from dbext.query.signed_shares import signed_trees
 
 #: Plain sums are best up to about thirty periods; far beyond, intervals of thousands of terms only cost time, and so does Laplace noise.
 LONGEST_PLAIN = 128
-#: Equalised columns cost O(T^2) to plan and to publish.
-LONGEST_NORMALISED = 4_200
 #: A square root errs less than any Gaussian tree, the more so the longer the horizon: no time is spent on long ones.
 LONGEST_LEAST_SQUARES = 512
+#: Beyond this, noise from a few buffers is compared with noise that is all kept.
+LONGEST_ALL_KEPT = 4_200
 #: So many noisy numbers of a release are kept without a thought: some 100 MB, all read by every publication of a square root.
 MOST_STORED = 10_000_000
 #: Windows of more periods are left to blocks: their root takes seconds to work out.
@@ -78,9 +78,8 @@ def _totals(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator
     if shape.horizon <= LONGEST_LEAST_SQUARES:
         yield LeastSquaresTree(*what, shape.baseline), _GAUSSIAN
     yield SquareRoot(*what, shape.baseline), _GAUSSIAN
-    if shape.horizon <= LONGEST_NORMALISED:
-        yield NormalisedSquareRoot(*what, shape.baseline), _GAUSSIAN
-    if shape.horizon > LONGEST_NORMALISED or shape.horizon * shape.cells > MOST_STORED:
+    yield WeightedSquareRoot(*what, shape.baseline), _GAUSSIAN
+    if shape.horizon > LONGEST_ALL_KEPT or shape.horizon * shape.cells > MOST_STORED:
         yield buffered(*what, shape.baseline), _GAUSSIAN
 
 

@@ -957,13 +957,13 @@ kind: running_total
 measure: net
 periods: 1 day each from boundary 5700, 16 in all
 first window: (5700, 5701], 1 day
-mechanism: normalised_square_root
-noise: discrete Gaussian of sigma 6.501e+09 on encoder rows
-error: std 12.11, 95% within 23.73 in period 1
+mechanism: weighted_square_root
+noise: discrete Gaussian of sigma 3.957e+13 on encoder rows
+error: std 13.97, 95% within 27.38 in period 1
 epsilon: 0.5
 loss: local rho 0.00662863
 note: net counts from the start of the first period on, not what was there before
-note: noise => 'laplace' would do with a mean standard error of 8.161 instead of 14.84; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
+note: noise => 'laplace' would do with a mean standard error of 8.161 instead of 14.77; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
 
 -- every: 1 day
 -- types: local k1

@@ -32,7 +32,7 @@ LOUD = {"1e-6": 3, "0": 3}
 #: name -> declaration, options, limits of the default type, delta: each is what the planner chooses.
 CHOICES = {
     "square_root": (TOTAL, {"measure": "state", "horizon": 12}, {"max_mutations": 4}, "1e-6"),
-    "normalised_square_root": (TOTAL, {"measure": "net", "horizon": 12}, {"max_mutations": 1}, "1e-6"),
+    "weighted_square_root": (TOTAL, {"measure": "net", "horizon": 12}, {"max_mutations": 1}, "1e-6"),
     "buffered": (TOTAL, {"measure": "state", "horizon": 5000}, {"max_mutations": 1}, "1e-6"),
     "sliding_root": (WINDOW, {"measure": "net"}, {"max_mutations": 2}, "1e-6"),
     "signed_tree": (TOTAL, {"measure": "state", "horizon": 60}, {"max_mutations": 4}, "0"),
@@ -58,7 +58,7 @@ def declare(cases, name, mechanism, epsilon, keys=KEYS):
 
 def history(cases, mechanism):
     """Write a week in which entries come, move, and leave (as often as the limits admit)."""
-    again = mechanism not in ("normalised_square_root", "buffered")
+    again = mechanism not in ("weighted_square_root", "buffered")
     for day in range(7):
         if day:
             cases.day(day)
@@ -128,7 +128,7 @@ def test_catching_up_equals_publishing_day_by_day(limited, mechanism):
     assert len(set(map(str, cases.database.fetch(charges)))) == 1
 
 
-@pytest.mark.parametrize("mechanism", ["square_root", "normalised_square_root", "sliding_root", "signed_tree"])
+@pytest.mark.parametrize("mechanism", ["square_root", "weighted_square_root", "sliding_root", "signed_tree"])
 def test_published_errors_are_the_predicted_ones(limited, mechanism):
     """3,000 cells without entries: what is published is noise. Both its size and its coverage are those that the table states.
 

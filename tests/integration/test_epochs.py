@@ -20,7 +20,7 @@ STATUS = "SELECT status, epoch, at_horizon, (horizon_end AT TIME ZONE 'Asia/Taip
 #: name -> measure, most mutations, delta, horizon: each is what the planner chooses.
 CHOICES = {
     "square_root": ("state", 4, "1e-6", 6),
-    "normalised_square_root": ("net", 1, "1e-6", 6),
+    "weighted_square_root": ("net", 1, "1e-6", 6),
     "signed_tree": ("state", 4, "0", 60),
     "plain_sums": ("state", 4, "0", 3),
 }

@@ -20,7 +20,7 @@ def drawn():
 
 def test_every_mechanism_errs_as_predicted(drawn):
     kinds = {name.split(",")[0] for name, *_ in drawn}
-    assert kinds >= {"plain_sums", "binary_tree", "signed_tree", "square_root", "normalised_square_root", "sliding_root", "disjoint_sums"}
+    assert kinds >= {"plain_sums", "binary_tree", "signed_tree", "square_root", "weighted_square_root", "sliding_root", "disjoint_sums"}
     for name, plan, errors in drawn:
         ratio = ratio_to_predicted(plan, errors)
         assert 0.95 < ratio < 1.05, name

@@ -14,7 +14,6 @@ from dbext.mechanisms.disjoint import DisjointSums
 from dbext.mechanisms.encoding import encode_rows, exact_product, leaf_counts, noisy_table, weighted_sums
 from dbext.mechanisms.hierarchical import HierarchicalSums
 from dbext.mechanisms.independent import OneWindow
-from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.protocol import Node
 from dbext.mechanisms.registry import mechanism_from_json
@@ -23,14 +22,15 @@ from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.mechanisms.spread import spread
 from dbext.mechanisms.square_root import SquareRoot
 from dbext.mechanisms.toeplitz import encode
+from dbext.mechanisms.weighted_square_root import WeightedSquareRoot
 from dbext.privacy.grid import MonthGrid, RegularGrid
 
 WEEKLY = RegularGrid(3, 7)
 ENCODED = [
     SquareRoot(WEEKLY, 9),
     SquareRoot(WEEKLY, 9, baseline=True),
-    NormalisedSquareRoot(WEEKLY, 9),
-    NormalisedSquareRoot(MonthGrid(240, 1), 9, baseline=True),
+    WeightedSquareRoot(WEEKLY, 9),
+    WeightedSquareRoot(MonthGrid(240, 1), 9, baseline=True),
     SlidingRoot(WEEKLY, 4),
     SlidingRoot(MonthGrid(240, 1), 3, count=9),
     SlidingRoot(WEEKLY, 2, age=5),
@@ -76,7 +76,7 @@ def published(mechanism, last, drop_row=None):
     stored = [(row.number, ",".join(map(str, cells))) for row, cells in zip(rows, encoded, strict=True)]
     table = noisy_table(stored)
     if drop_row is not None:
-        table[drop_row] += 1 << 20
+        table[drop_row] += 1 << 30
     return encoded, [weighted_sums(mechanism.answer(period), stored[0][0], table) for period in range(1, last + 1)]
 
 

@@ -13,11 +13,11 @@ from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.encoded import is_encoded
 from dbext.mechanisms.epochs import continuing
 from dbext.mechanisms.error import variance_of
-from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.signed_tree import SignedTree
 from dbext.mechanisms.square_root import SquareRoot
+from dbext.mechanisms.weighted_square_root import WeightedSquareRoot
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import MonthGrid, RegularGrid
@@ -33,7 +33,7 @@ FIRSTS = {
     "binary": lambda grid, baseline: BinaryTree(grid, LENGTH, baseline),
     "signed": lambda grid, baseline: SignedTree(grid, LENGTH, 3, 2, baseline),
     "root": lambda grid, baseline: SquareRoot(grid, LENGTH, baseline),
-    "normalised": lambda grid, baseline: NormalisedSquareRoot(grid, LENGTH, baseline),
+    "weighted": lambda grid, baseline: WeightedSquareRoot(grid, LENGTH, baseline),
 }
 
 
@@ -95,7 +95,9 @@ def lives(ticks, slots, within):
 
 
 @pytest.mark.parametrize(("delta", "measure"), [(PURE, "state"), (DELTA, "state"), (DELTA, "net")])
-@pytest.mark.parametrize("limits", [{"max_mutations": 1}, {"max_mutations": 2}, {"max_mutations": 4}, {"max_mutations": 3, "active_within": 3}])
+@pytest.mark.parametrize(
+    "limits", [{"max_mutations": 1}, {"max_mutations": 2}, {"max_mutations": 4}, {"max_mutations": 3, "active_within": 3}]
+)
 def test_the_charges_of_two_epochs_cover_every_life_through_both(delta, measure, limits):
     """All that an entry does to all stored numbers of both epochs, for every candidate; a second epoch that is free would be seen."""
     types, seen = (EntryType(1, "one", Constraint(**limits)),), 0
@@ -116,7 +118,9 @@ def test_the_charges_of_two_epochs_cover_every_life_through_both(delta, measure,
             elif hasattr(plan.noise, "sigma_squared"):
                 worst = max(worst, rho)
             else:
-                worst = max(worst, sum(epsilon * math.tanh(epsilon / 2) for epsilon in (abs(v) / float(plan.noise.scale) for _, v in effects)))
+                worst = max(
+                    worst, sum(epsilon * math.tanh(epsilon / 2) for epsilon in (abs(v) / float(plan.noise.scale) for _, v in effects))
+                )
         assert worst * PICOS <= claimed * (1 + 1e-9)
         if limits != {"max_mutations": 1}:
             continue

@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.mechanisms.square_root import SquareRoot
+from dbext.mechanisms.weighted_square_root import WeightedSquareRoot
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
@@ -86,7 +86,7 @@ def worst(matrix, constraint, measure, cells, *, ticks_per_period=1, ticks):
 CONSTRAINTS = [Constraint(1), Constraint(2), Constraint(3), Constraint(4), Constraint(None, 2), Constraint(4, 3), Constraint(None, None)]
 MECHANISMS = {
     "square root": (SquareRoot, 0),
-    "normalised": (NormalisedSquareRoot, 0),
+    "weighted": (WeightedSquareRoot, 0),
     "window of 1": (lambda grid, _: SlidingRoot(grid, 1), 8),
     "window of 2": (lambda grid, _: SlidingRoot(grid, 2), 16),
     "window of 3": (lambda grid, _: SlidingRoot(grid, 3), 24),
@@ -109,7 +109,7 @@ def test_no_admissible_life_moves_the_rows_further(name, measure, cells, ticks_p
         claimed, share = lifetime(profile, measure, limits), cost_per_touch(profile, measure, limits)
         assert best <= claimed, constraint
         assert best_share <= share * (1 + 1e-12), constraint
-        if measure is not Measure.LEFT and name != "normalised":  # leaving needs one mutation more than entering
+        if measure is not Measure.LEFT and name != "weighted":  # leaving needs one mutation more than entering
             assert claimed <= best * (2.8 if cells > 1 else 1.7), f"{constraint}: too loose to be of use"
 
 

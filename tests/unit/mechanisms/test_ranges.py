@@ -11,13 +11,13 @@ from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.disjoint import DisjointSums
 from dbext.mechanisms.hierarchical import HierarchicalSums
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
-from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.ranges import combination, range_boundaries
 from dbext.mechanisms.shared_windows import SharedWindows, shared_root
 from dbext.mechanisms.signed_tree import SignedTree
 from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.mechanisms.square_root import SquareRoot
+from dbext.mechanisms.weighted_square_root import WeightedSquareRoot
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.pattern import Windows
 
@@ -124,7 +124,7 @@ def test_interval_mechanisms_answer_what_least_squares_answers(mechanism):
 TOTALS = [
     SquareRoot(GRID, 40),
     SquareRoot(GRID, 40, baseline=True),
-    NormalisedSquareRoot(GRID, 40),
+    WeightedSquareRoot(GRID, 40),
     SlidingRoot(GRID, 5, 3, None),
     SlidingRoot(GRID, 5, 0, 40),
     SharedWindows(GRID, (3, 7), shared_root((3, 7)), 1, None),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.optimum import mean_optimum, worst_optimum
 from dbext.errors import BadArgument, HorizonReached
 from dbext.mechanisms.alternating import alternating_bounds, declines, long_bounds, runs_repel
 from dbext.mechanisms.dense_paths import dense_bound
 from dbext.mechanisms.gram import rows_from_the_last
-from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot, error_variances, normalised_encoder
 from dbext.mechanisms.square_root import (
     SquareRoot,
     column_norm_squared,
@@ -23,6 +24,7 @@ from dbext.mechanisms.square_root import (
     root_coefficients,
 )
 from dbext.mechanisms.toeplitz import answer_weights, encode, inverse_series, scaled
+from dbext.mechanisms.weighted_square_root import WeightedSquareRoot, error_variances, largest_norm, row_weights, weighted_encoder
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
@@ -49,7 +51,7 @@ def test_coefficients_are_the_rounded_root(bits):
     assert list(root_coefficients(40, bits)) == [round(root_coefficient(k) * 2**bits) for k in range(40)]
 
 
-@pytest.mark.parametrize("mechanism", [SquareRoot, NormalisedSquareRoot])
+@pytest.mark.parametrize("mechanism", [SquareRoot, WeightedSquareRoot])
 @pytest.mark.parametrize("baseline", [False, True])
 def test_answers_undo_the_encoder(mechanism, baseline):
     release = mechanism(MonthGrid(3, 1), 9, baseline)
@@ -78,7 +80,7 @@ def test_periods_outside_the_horizon_are_refused():
     with pytest.raises(HorizonReached):
         SquareRoot(DAILY, 3).rows(4)
     with pytest.raises(BadArgument):
-        NormalisedSquareRoot(DAILY, 3).answer(0)
+        WeightedSquareRoot(DAILY, 3).answer(0)
     with pytest.raises(BadArgument):
         SquareRoot(DAILY, 0)
 
@@ -105,13 +107,34 @@ def test_errors_of_the_encoder_in_use_are_the_predicted_ones():
     assert column_norm_squared(256) * 4.0 ** encoder_bits(256) == pytest.approx(norm, rel=1e-6)
 
 
-def test_normalised_columns_have_the_same_norm_and_less_error():
-    column, factors = normalised_encoder(256)
-    norms = [factor**2 * sum(c * c for c in column[: 256 - j]) for j, factor in enumerate(factors)]
-    assert max(norms) == norms[0]
-    assert min(norms) / norms[0] > 1 - 1e-4
-    mean, worst = (np.sqrt(norms[0] * value) for value in (error_variances(256).mean(), error_variances(256).max()))
-    assert (mean, worst) == pytest.approx((2.5573, 2.6450), abs=2e-4)
+@pytest.mark.parametrize("positions", [1, 2, 3, 10, 60])
+def test_norms_of_weighted_columns_are_exact(positions):
+    encoder = weighted_encoder(positions)
+    rows, column, factors = encoder
+    assert encoder.norms() == [sum((rows[t] * column[t - j] * factors[j]) ** 2 for t in range(j, positions)) for j in range(positions)]
+    assert largest_norm(positions) == max(encoder.norms())
+
+
+@pytest.mark.parametrize(("positions", "mean", "worst"), [(16, 1.0068, 1.0083), (64, 1.0042, 1.0072), (256, 1.0031, 1.0046)])
+def test_weighted_rows_and_columns_are_next_to_the_optimum(positions, mean, worst):
+    norms, variances = weighted_encoder(positions).norms(), error_variances(positions)
+    assert min(norms) / max(norms) > 1 - 2e-4
+    assert math.sqrt(max(norms) * variances.mean()) == pytest.approx(mean * mean_optimum(positions).lower, rel=1e-4)
+    assert math.sqrt(max(norms) * variances.max()) == pytest.approx(worst * worst_optimum(positions, 1e-4).lower, rel=2e-4)
+
+
+@pytest.mark.parametrize("position", [0, 1, 7, 38, 39])
+def test_variances_are_those_of_the_answers(position):
+    weights = dict(WeightedSquareRoot(DAILY, 40).answer(position + 1))
+    assert error_variances(40)[position] == pytest.approx(sum(weight**2 for weight in weights.values()))
+
+
+def test_weights_of_rows_are_the_power_of_the_formula():
+    weights = row_weights(1000)
+    exact = [((20 * t + 1010) * (2 * (1000 - t) + 1)) ** (9 / 32) for t in range(1000)]
+    unit = max(weights) / max(exact)
+    assert all(-2 <= weight - unit * value <= 1 for weight, value in zip(weights, exact, strict=True))
+    assert max(row_weights(20_000)) < 2**12 < 2 * max(row_weights(1))
 
 
 @pytest.mark.parametrize("positions", [1, 2, 3, 5, 16, 100, 365, 1024, 3650, 16384])

@@ -12,12 +12,12 @@ import pytest
 from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.epochs import continuing
 from dbext.mechanisms.error import half_width_95
-from dbext.mechanisms.normalised_square_root import normalised_encoder
 from dbext.mechanisms.signed_tree import SignedTree
 from dbext.mechanisms.simultaneous import union_tail
 from dbext.mechanisms.sliding_root import SlidingRoot, column_products, window_root
 from dbext.mechanisms.square_root import SquareRoot
 from dbext.mechanisms.toeplitz import answer_weights, encode
+from dbext.mechanisms.weighted_square_root import weighted_encoder
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
@@ -63,11 +63,12 @@ def test_window_roots_charged_one_norm_per_change_are_seen():
     assert cost_per_touch(release.profile(Measure.NET, False, limits), Measure.NET, limits) > sum(c * c for c in release.coefficients)
 
 
-def test_factors_of_the_wrong_column_are_seen():
-    column, factors = normalised_encoder(12)
-    norms = [sum(value**2 for value in column[: 12 - j]) for j in range(12)]
-    wrong = [factors[min(j + 1, 11)] ** 2 * norm for j, norm in enumerate(norms)]
-    assert max(wrong) > max(factor**2 * norm for factor, norm in zip(factors, norms, strict=True)) * 1.05
+@pytest.mark.parametrize("place", ["rows", "factors"])
+def test_weights_of_the_wrong_row_or_column_are_seen(place):
+    encoder = weighted_encoder(12)
+    moved = list(getattr(encoder, place))
+    moved = moved[1:] + moved[-1:]
+    assert max(encoder._replace(**{place: moved}).norms()) > max(encoder.norms()) * 1.05
 
 
 def test_a_level_forgotten_in_a_signed_tree_is_seen():

@@ -9,9 +9,9 @@ import pytest
 
 from dbext.errors import BadArgument, NotSupported, UnboundedLoss
 from dbext.mechanisms.joint_bounds import joint_bounds
-from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.mechanisms.square_root import SquareRoot
+from dbext.mechanisms.weighted_square_root import WeightedSquareRoot
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.calibrate import noise_for
 from dbext.privacy.charge import Charge, charge_from_json
@@ -102,7 +102,7 @@ def test_charges_written_before_joint_mechanisms_are_still_read():
 MECHANISMS = [
     SquareRoot(DAILY, 5),
     SquareRoot(DAILY, 5, baseline=True),
-    NormalisedSquareRoot(DAILY, 5),
+    WeightedSquareRoot(DAILY, 5),
     SlidingRoot(DAILY, 2, count=5),
     SlidingRoot(DAILY, 3),
 ]

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbext.errors import BadArgument, UnboundedLoss
-from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.shared_windows import SharedWindows, shared_root
 from dbext.mechanisms.signed_tree import SignedTree
 from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.mechanisms.square_root import SquareRoot
+from dbext.mechanisms.weighted_square_root import WeightedSquareRoot
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
@@ -78,7 +78,7 @@ def test_profiles_come_back(pairs, rate, ceiling, span):
     "mechanism",
     [
         SquareRoot(RegularGrid(3, 7), 40, baseline=True),
-        NormalisedSquareRoot(MonthGrid(4, 1), 12),
+        WeightedSquareRoot(MonthGrid(4, 1), 12),
         SlidingRoot(RegularGrid(3, 7), 4, age=2, count=9),
         SharedWindows(RegularGrid(3, 7), (2, 4), shared_root((2, 4)), age=1),
         SignedTree(RegularGrid(0, 1), 100, 12, 2, baseline=True),

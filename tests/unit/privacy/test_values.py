@@ -9,9 +9,9 @@ import pytest
 
 from dbext.errors import BadArgument
 from dbext.mechanisms.joint_bounds import joint_bounds
-from dbext.mechanisms.normalised_square_root import NormalisedSquareRoot
 from dbext.mechanisms.sliding_root import SlidingRoot
 from dbext.mechanisms.square_root import SquareRoot
+from dbext.mechanisms.weighted_square_root import WeightedSquareRoot
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.calibrate import noise_for
 from dbext.privacy.charge import Charge, charge_from_json
@@ -112,7 +112,7 @@ def test_a_value_that_changes_sign_changes_three_times_and_is_gone():
     assert most == 3 + 5 + 2
 
 
-MECHANISMS = [SquareRoot(DAILY, 5), SquareRoot(DAILY, 5, baseline=True), NormalisedSquareRoot(DAILY, 5), SlidingRoot(DAILY, 2, count=5)]
+MECHANISMS = [SquareRoot(DAILY, 5), SquareRoot(DAILY, 5, baseline=True), WeightedSquareRoot(DAILY, 5), SlidingRoot(DAILY, 2, count=5)]
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
