@@ -7,7 +7,7 @@ but for OpenDP's least-squares tree, whose error is estimated from draws of its 
 exact conversion of continuous Gaussian noise. Other packages (benchmarks/peers.py) protect one event, so that they are compared at one
 mutation for each entry. Every row is printed as it comes; at last the goals are checked, and what misses them is listed. A full run takes
 a quarter of an hour with all packages installed; `--horizon` and `--window` run a part of it. `--empirical` also draws every
-mechanism 1,000 times and compares what comes out with the prediction; `--plot FILE` writes the figures as a picture.
+mechanism 10,000 times and compares what comes out with the prediction; `--plot FILE` writes the figures as a picture.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def main() -> None:
     parser.add_argument("--window", type=int, action="append", help="only windows of so many periods; may be repeated")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--plot", type=Path, help="also draw the figures, as a page with one SVG")
-    parser.add_argument("--empirical", action="store_true", help="also draw 1,000 publications of every mechanism")
+    parser.add_argument("--empirical", action="store_true", help="also draw 10,000 publications of every mechanism")
     options = parser.parse_args()
     for name in ABSENT:
         print(f"{name} is not installed: its figures are left out (pip install {name})")
