@@ -2,12 +2,14 @@
 
 With delta > 0 the release asks for the whole of its budget, so that prices in epsilon and in rho are compared; what is best in rho, for a
 budget that holds more, stands beside it. Errors are exact root mean squares over the periods and exact worst ones, at a lifetime epsilon
-of 1 for the worst entry; nothing is drawn,
-but for OpenDP's least-squares tree, whose error is estimated from draws of its own. Bounds are certified (benchmarks/optimum.py), at the
-exact conversion of continuous Gaussian noise. Other packages (benchmarks/peers.py) protect one event, so that they are compared at one
-mutation for each entry. Every row is printed as it comes; at last the goals are checked, and what misses them is listed. A full run takes
-a quarter of an hour with all packages installed; `--horizon` and `--window` run a part of it. `--empirical` also draws every
-mechanism 10,000 times and compares what comes out with the prediction; `--plot FILE` writes the figures as a picture.
+of 1 for the worst entry; nothing is drawn, but for OpenDP's least-squares tree, whose error is estimated from draws of its own. Bounds
+are certified (benchmarks/optimum.py), at the exact conversion of continuous Gaussian noise. Other packages (benchmarks/peers.py) protect
+one event, so that they are compared at one mutation for each entry. Every row is printed as it comes; at last the goals are checked, and
+what misses them is listed.
+
+A full run takes a quarter of an hour of processor time with all packages installed. `--horizon` and `--window` run a part of it, `--read`
+puts parts together. `--empirical` also draws every mechanism 10,000 times and compares what comes out with the prediction; `--plot FILE`
+writes the figures as a picture, `--table FILE` as Markdown.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from benchmarks.empirical import measured
 from benchmarks.optimum import mean_optimum, window_optimum, worst_optimum
 from benchmarks.peers import ABSENT, peers
 from benchmarks.picture import picture
+from benchmarks.table import table
 from dbext.mechanisms.signed_tree import best_shape, digit_weights
 from dbext.mechanisms.smooth_tree import best_smooth_tree
 from dbext.mechanisms.unequal_budgets import divide, indexed_tree
@@ -164,7 +167,8 @@ def sizes_of(options: argparse.Namespace) -> dict[str, Sequence[int]]:
 def shown(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Print the rows as they come, and after them what misses the goals; return them."""
     begin, found, said = time.process_time(), [], set()
-    for row in rows(sizes_of(options), quick=options.quick):
+    stored = (row for file in options.read or () for row in json.loads(file.read_text()) if row.get("kind"))
+    for row in stored if options.read else rows(sizes_of(options), quick=options.quick):
         found.append(row)
         print(line(row), flush=True)
         for name, why in row.get("missing_peers", {}).items():
@@ -183,8 +187,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer sizes, under 50 seconds")
     parser.add_argument("--horizon", type=int, action="append", help="only running totals of so many periods; may be repeated")
     parser.add_argument("--window", type=int, action="append", help="only windows of so many periods; may be repeated")
+    parser.add_argument("--read", type=Path, nargs="+", help="take the rows from files that --json wrote")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--plot", type=Path, help="also draw the figures, as a page with one SVG")
+    parser.add_argument("--table", type=Path, help="also write the table of the accuracy page")
     parser.add_argument("--empirical", action="store_true", help="also draw 10,000 publications of every mechanism")
     options = parser.parse_args()
     for name in ABSENT:
@@ -196,6 +202,8 @@ def main() -> None:
             print(f"{drawn['mechanism']:<24} {drawn['publications']:>6} publications: error {drawn['ratio']:.4f} of the predicted one")
     if options.plot:
         options.plot.write_text(picture([row for row in found if row.get("kind")]))
+    if options.table:
+        options.table.write_text(table(found))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1, default=str))
 
