@@ -59,6 +59,10 @@ BEGIN
             -- Vacuum holds this lock, and summarises too.
             EXECUTE format('LOCK TABLE dbext_private.' || indexed.relation || ' IN SHARE UPDATE EXCLUSIVE MODE NOWAIT', table_id);
             PERFORM brin_summarize_new_values(format('dbext_private.' || indexed.index, table_id)::regclass);
+            -- A summary of the range that still fills would be widened by whoever writes, row by row, at a quarter of what a record costs him.
+            PERFORM brin_desummarize_range(format('dbext_private.' || indexed.index, table_id)::regclass, s.blocks - s.blocks % 32)
+            FROM (SELECT pg_relation_size(format('dbext_private.' || indexed.relation, table_id)::regclass) / current_setting('block_size')::bigint AS blocks) AS s
+            WHERE s.blocks % 32 > 0 AND indexed.relation = 'log_%s';
         EXCEPTION WHEN lock_not_available THEN
             NULL;
         END;

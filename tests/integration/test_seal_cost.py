@@ -55,3 +55,15 @@ def test_a_seal_does_without_the_summary_when_the_log_is_being_vacuumed(tracked)
         table.seal_through(0)
         vacuum.rollback()
     assert table.changes() == [(0, 1, None, "a")]
+
+
+def test_a_seal_leaves_no_summary_that_writers_would_have_to_widen(tracked):
+    """brin_summarize_range returns 1 where there was no summary yet."""
+    table = tracked(rows=f"SELECT i, 'a' FROM generate_series(1, {ROWS}) AS i")
+    table.execute(f"ALTER TABLE dbext_private.log_{table.number} SET (autovacuum_enabled = off)")
+    table.seal_through(0)
+    ((blocks,),) = table.fetch("SELECT pg_relation_size('{log}') / current_setting('block_size')::integer")
+    assert blocks > RANGE
+    assert blocks % RANGE > 0
+    made = table.fetch(f"SELECT brin_summarize_range('dbext_private.log_{table.number}_new', b) FROM generate_series(0, {blocks}, {RANGE}) AS b ORDER BY b")
+    assert [new for (new,) in made] == [0] * (blocks // RANGE) + [1]
