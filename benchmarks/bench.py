@@ -16,11 +16,13 @@ import psycopg
 from dbext.control.cluster import Cluster
 
 
-def arguments(description: str) -> argparse.Namespace:
-    """Read the options every benchmark has."""
+def arguments(description: str, add: Callable[[argparse.ArgumentParser], None] | None = None) -> argparse.Namespace:
+    """Read the options every benchmark has, and those that `add` adds."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="small sizes, under 50 seconds")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    if add is not None:
+        add(parser)
     return parser.parse_args()
 
 

@@ -3,10 +3,13 @@
 The limit is what anybody would write by hand: a second INSERT in the same statement, into a typed log whose index finds what is new, or
 a row trigger that makes it.
 By hand an UPDATE learns the old values from a join with the table itself; to `given` they are constants, which is no use in life.
+A table is tracked by triggers of statements or (`dp_track(..., capture => 'row')`) of rows. `--one-row` measures transactions of one row,
+runs taking turns, and prints medians and quartiles.
 """
 
 from __future__ import annotations
 
+import argparse
 import functools
 import re
 import statistics
@@ -23,7 +26,9 @@ from dbext.control.postgres import usable_installation
 
 COLUMNS = "(id bigint PRIMARY KEY, line integer NOT NULL, status text NOT NULL, updated timestamptz)"
 ROWS = "SELECT i, i %% 1000, 'active', NULL::timestamptz FROM generate_series(1, {rows}) AS i"
-TABLES = ("plain", "tracked", "by_hand", "given", "by_trigger", "audited")
+TABLES = ("plain", "tracked", "by_row", "by_hand", "given", "by_trigger", "audited")
+#: Tables that are tracked, and how.
+TRACKED = {"tracked": "tracked", "by_row": "tracked by row"}
 #: How the costs of a tracked table are compared.
 BASES = {
     "untracked": "plain",
@@ -70,6 +75,7 @@ def prepare(connection: psycopg.Connection) -> None:
     connection.execute(ROW_TRIGGER)
     connection.execute(AUDIT)
     connection.execute("SELECT dp_track('tracked', columns => '{id, line, status}')")
+    connection.execute("SELECT dp_track('by_row', columns => '{id, line, status}', capture => 'row')")
 
 
 def by_hand(statement: str, values: str, returned: str = "*") -> str:
@@ -98,7 +104,7 @@ def steps(connection: psycopg.Connection, rows: int) -> dict[str, dict[str, Call
             texts["by_hand"] = by_hand(joined, "'U', id, was_line, line, was_status, status", known)
         made[step] = {name: functools.partial(connection.execute, text) for name, text in texts.items()}
     data = "".join(f"{i}\t{i % 1000}\tactive\n" for i in range(1, rows + 1))
-    made["COPY"] = {name: functools.partial(copy, connection, name, data) for name in ("plain", "tracked", "by_trigger", "audited")}
+    made["COPY"] = {name: functools.partial(copy, connection, name, data) for name in TABLES if name not in ("by_hand", "given")}
     return made
 
 
@@ -119,17 +125,24 @@ def bulk(connection: psycopg.Connection, rows: int, rounds: int) -> dict[str, fl
             connection.execute(f"DELETE FROM {name}")
             connection.execute(f"VACUUM {name}")
     return {
-        f"{step} of {rows} rows, tracked / {label}, {part}": ratio(taken, "tracked", base, part)
+        f"{step} of {rows} rows, {how} / {label}, {part}": ratio(taken, name, base, part)
         for step, taken in costs.items()
+        for name, how in TRACKED.items()
         for label, base in BASES.items()
-        if base in taken
+        if base in taken and name in taken
         for part in ("clock", "processor")
     }
 
 
 def bytes_written(connection: psycopg.Connection, rows: int) -> dict[str, float]:
     """Return bytes of WAL and of disk that an update of many rows costs beyond those of the untracked table."""
-    logs = {"tracked": tracked_log(connection), "by_hand": "by_hand_log", "by_trigger": "by_trigger_log", "audited": "audit_log"}
+    logs = {
+        "tracked": tracked_log(connection, "tracked"),
+        "by_row": tracked_log(connection, "by_row"),
+        "by_hand": "by_hand_log",
+        "by_trigger": "by_trigger_log",
+        "audited": "audit_log",
+    }
     written: dict[str, float] = {}
     disk: dict[str, float] = {}
     actions = steps(connection, rows)
@@ -143,15 +156,15 @@ def bytes_written(connection: psycopg.Connection, rows: int) -> dict[str, float]
         if sizes:
             disk[name] = size(connection, logs[name]) - sizes[0]
         actions["DELETE"][name]()
-    labels = {"tracked": "tracked"} | {name: label for label, name in BASES.items() if name in logs}
+    labels = TRACKED | {name: label for label, name in BASES.items() if name in logs}
     return {f"WAL bytes of an updated row's record, {labels[name]}": (written[name] - written["plain"]) / rows for name in labels} | {
         f"disk bytes of an updated row's record, {labels[name]}": disk[name] / rows for name in labels
     }
 
 
-def tracked_log(connection: psycopg.Connection) -> str:
-    """Return the name of the tracked table's log."""
-    ((number,),) = connection.execute("SELECT table_id FROM dbext_private.tracked_table").fetchall()
+def tracked_log(connection: psycopg.Connection, name: str) -> str:
+    """Return the name of a tracked table's log."""
+    ((number,),) = connection.execute("SELECT table_id FROM dbext_private.tracked_table WHERE table_name = %s", (name,)).fetchall()
     return f"dbext_private.log_{number}"
 
 
@@ -191,29 +204,52 @@ def scripts(rows: int) -> dict[str, dict[str, str]]:
     }
 
 
-def rates(connection: psycopg.Connection, rows: int, which: tuple[str, ...], length: int, rounds: int) -> dict[str, float]:
-    """Return transactions per second of one-row statements on the tracked table, over those on the others, runs taking turns."""
-    pgbench = usable_installation().bindir / "pgbench"
-    if not pgbench.exists():
-        return {}
+def fill(connection: psycopg.Connection, rows: int) -> None:
+    """Put `rows` rows into every table, and into no cache but the server's own."""
     connection.execute("CREATE SEQUENCE fresh START 1000000000 CACHE 1000")
     for name in TABLES:
         connection.execute(f"INSERT INTO {name} " + ROWS.format(rows=rows).replace("%%", "%"))
         connection.execute(f"VACUUM ANALYZE {name}")
+
+
+def rates(
+    connection: psycopg.Connection, texts: dict[str, str], clients: int, commit: str, length: float, rounds: int
+) -> dict[str, list[float]]:
+    """Return transactions per second on each table, runs taking turns: each round in the other order."""
+    found: dict[str, list[float]] = {name: [] for name in texts}
+    for turn in range(rounds):
+        for name in list(texts)[:: 1 if turn % 2 == 0 else -1]:
+            found[name].append(rate(connection, texts[name], clients, length, commit))
+    return found
+
+
+def one_row(
+    connection: psycopg.Connection, rows: int, which: tuple[str, ...], commits: tuple[str, ...], length: float, rounds: int
+) -> dict[str, float]:
+    """Return rates of one-row statements on tracked tables over those on the others; print medians and quartiles."""
+    fill(connection, rows)
     figures: dict[str, float] = {}
-    for step, commit, clients in ((s, k, n) for s in which for k in ("on", "off") for n in (1, 2)):
-        found: dict[str, list[float]] = {}
-        for _ in range(rounds):
-            for name, script in scripts(rows)[step].items():
-                found.setdefault(name, []).append(rate(connection, pgbench, script, clients, length, commit))
-        label = f"one-row {step}, {clients} client{'s'[: clients - 1]}, synchronous commit {commit}: rate tracked /"
+    for step, commit, clients in ((s, k, n) for s in which for k in commits for n in (1, 2)):
+        found = rates(connection, scripts(rows)[step], clients, commit, length, rounds)
+        title = f"one-row {step}, {clients} client{'s'[: clients - 1]}, synchronous commit {commit}"
         middle = {name: statistics.median(values) for name, values in found.items()}
-        figures |= {f"{label} {base}": middle["tracked"] / middle[name] for base, name in BASES.items() if name in middle}
+        print(f"{title}: transactions per second, and parts of the untracked rate (first quartile, median, third quartile)")
+        for name, values in found.items():
+            quartiles = statistics.quantiles(values, n=4, method="inclusive") if rounds > 1 else values * 3
+            parts = "".join(f"{value / middle['plain']:8.3f}" for value in quartiles)
+            print(f"  {TRACKED.get(name) or next(k for k, v in BASES.items() if v == name):<24}{middle[name]:9.0f}{parts}")
+        figures |= {
+            f"{title}: rate {how} / {label}": middle[name] / middle[base]
+            for name, how in TRACKED.items()
+            for label, base in BASES.items()
+            if base in middle
+        }
     return figures
 
 
-def rate(connection: psycopg.Connection, pgbench: Path, script: str, clients: int, length: int, commit: str) -> float:
+def rate(connection: psycopg.Connection, script: str, clients: int, length: float, commit: str) -> float:
     """Run pgbench once and return transactions per second."""
+    pgbench = usable_installation().bindir / "pgbench"
     with script_file(script) as path:
         command = [pgbench, "-n", "-M", "prepared", "-f", path, "-c", str(clients), "-j", str(clients), "-T", str(length)]
         command += ["-h", connection.info.host, "-p", str(connection.info.port), "-U", connection.info.user, connection.info.dbname]
@@ -231,19 +267,36 @@ def script_file(script: str) -> Iterator[Path]:
         yield Path(file.name)
 
 
+def options_of_one_row(parser: argparse.ArgumentParser) -> None:
+    """Add the options of --one-row."""
+    parser.add_argument("--one-row", action="store_true", help="only UPDATEs of one row a transaction, with synchronous commit")
+    parser.add_argument("--rounds", type=int, default=5, help="runs for each table")
+    parser.add_argument("--length", type=int, default=2, help="seconds a run")
+
+
+def everything(connection: psycopg.Connection, options: argparse.Namespace) -> None:
+    """Print all ratios."""
+    sizes = ((50_000, 3),) if options.quick else ((200_000, 7), (1_000_000, 3))
+    for rows, rounds in sizes:
+        show(f"write path: bulk, {rows} rows", bulk(connection, rows, rounds), options.json)
+    rows = sizes[0][0]
+    show("write path: bytes", bytes_written(connection, rows), options.json)
+    show("write path: plan cache", plan_cache(connection, rows, 1 if options.quick else 3), options.json)
+    which, length, rounds = (("UPDATE",), 1, 1) if options.quick else (("UPDATE", "INSERT"), options.length, options.rounds)
+    if (usable_installation().bindir / "pgbench").exists():
+        show("write path: one row a transaction", one_row(connection, rows, which, ("on", "off"), length, rounds), options.json)
+
+
 def main() -> None:
     """Print the ratios."""
-    options = arguments(__doc__)
-    sizes = ((50_000, 3),) if options.quick else ((200_000, 7), (1_000_000, 3))
+    options = arguments(__doc__, options_of_one_row)
     with private_database("write_path") as connection:
         prepare(connection)
-        for rows, rounds in sizes:
-            show(f"write path: bulk, {rows} rows", bulk(connection, rows, rounds), options.json)
-        rows = sizes[0][0]
-        show("write path: bytes", bytes_written(connection, rows), options.json)
-        show("write path: plan cache", plan_cache(connection, rows, 1 if options.quick else 3), options.json)
-        which, length, rounds = (("UPDATE",), 1, 1) if options.quick else (("UPDATE", "INSERT"), 4, 5)
-        show("write path: one row a transaction", rates(connection, rows, which, length, rounds), options.json)
+        if options.one_row:
+            figures = one_row(connection, 200_000, ("UPDATE",), ("on",), options.length, options.rounds)
+            show("write path: one row a transaction", figures, options.json)
+        else:
+            everything(connection, options)
 
 
 if __name__ == "__main__":

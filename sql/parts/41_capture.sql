@@ -14,7 +14,7 @@ CREATE FUNCTION dbext_private.capture_name(table_id integer, event text) RETURNS
 LANGUAGE sql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
     SELECT format('dbext_private.capture_%s_%s', event, table_id)
 $$;
-COMMENT ON FUNCTION dbext_private.capture_name(integer, text) IS 'Name of the function that captures an event: insert, update, delete, row (any of these) or truncate.';
+COMMENT ON FUNCTION dbext_private.capture_name(integer, text) IS 'Name of the function that captures an event: insert, update, delete (statements), rowinsert, rowupdate, rowdelete (rows) or truncate.';
 
 CREATE FUNCTION dbext_private.confirm_relation(table_id integer, relation oid) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -33,40 +33,32 @@ END $$;
 COMMENT ON FUNCTION dbext_private.confirm_relation(integer, oid) IS
     'Called when OIDs differ from those at dp_track (a restored database, a partition): names decide whether the trigger sits on its own table. False: a detached partition.';
 
-CREATE FUNCTION dbext_private.capture_moment(table_id integer, relation oid) RETURNS timestamptz
-LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM dbext_private.confirm_relation(table_id, relation);
-    RETURN dbext_private.effective_now();
-END $$;
-COMMENT ON FUNCTION dbext_private.capture_moment(integer, oid) IS
-    'The time of a mutation of a table without partitions whose OID is not the one at dp_track: only once its name is confirmed.';
-
 CREATE FUNCTION dbext_private.capture_events(table_id integer) RETURNS text[]
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE WHEN t.row_triggers THEN ARRAY['row', 'truncate'] ELSE ARRAY['insert', 'update', 'delete', 'truncate'] END
+    SELECT CASE WHEN t.row_triggers THEN ARRAY['rowinsert', 'rowupdate', 'rowdelete', 'truncate'] ELSE ARRAY['insert', 'update', 'delete', 'truncate'] END
     FROM dbext_private.tracked_table AS t WHERE t.table_id = capture_events.table_id
 $$;
 COMMENT ON FUNCTION dbext_private.capture_events(integer) IS
-    'What a table is captured by: a trigger per kind of statement, or one per row where logical replication applies changes, which fires no others.';
+    'What a table is captured by: triggers of statements, or of rows, where its owner chose them or logical replication writes, which fires no others.';
 
 CREATE TYPE dbext_private.column_lists AS (
     keys text, olds text, news text,            -- log columns:  , key_1   , old_2   , new_2
-    old_keys text, old_values text,             -- expressions over o (the old rows)
-    new_keys text, new_values text,             -- expressions over n (the new rows)
+    old_keys text, old_values text,             -- expressions over the old rows: o, or OLD in a row trigger
+    new_keys text, new_values text,             -- expressions over the new rows: n, or NEW
     null_values text,                           -- as many NULLs as there are values
     either_keys text,                           -- the key of whichever row is there
-    same_key text, changed text, no_old text, no_new text, unit_missing text
+    same_key text, changed text, no_old text, no_new text, unit_missing text,
+    types text                                  -- of the columns, by OID
 );
 COMMENT ON TYPE dbext_private.column_lists IS 'Pieces of SQL of which the capture functions of one table are made. Lists begin with their comma.';
 
-CREATE FUNCTION dbext_private.capture_columns(table_id integer) RETURNS dbext_private.column_lists
+CREATE FUNCTION dbext_private.capture_columns(table_id integer, o text DEFAULT 'o', n text DEFAULT 'n') RETURNS dbext_private.column_lists
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (
         WITH tracked AS (
             SELECT c.position, c.is_key AS is_unit, c.gone, quote_ident(c.column_name) AS name, dbext_private.base_type(a.atttypid) AS type_id,
-                NOT a.attnotnull AS may_be_null, row_number() OVER (PARTITION BY c.is_key ORDER BY c.position) = 1 AS leads,
+                a.atttypid, NOT a.attnotnull AS may_be_null, row_number() OVER (PARTITION BY c.is_key ORDER BY c.position) = 1 AS leads,
                 CASE WHEN c.is_key THEN dbext_private.key_operator(dbext_private.base_type(a.atttypid)) END AS equals
             FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
             LEFT JOIN pg_attribute AS a ON a.attrelid = t.relation AND a.attnum = c.attribute_number AND NOT a.attisdropped
@@ -75,28 +67,30 @@ BEGIN
         SELECT ROW(string_agg(format(', key_%s', position), '' ORDER BY position) FILTER (WHERE is_unit),
             coalesce(string_agg(format(', old_%s', position), '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
             coalesce(string_agg(format(', new_%s', position), '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
-            string_agg(', o.' || name, '' ORDER BY position) FILTER (WHERE is_unit),
-            coalesce(string_agg(CASE WHEN gone THEN ', NULL' ELSE ', o.' || name END, '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
-            string_agg(', n.' || name, '' ORDER BY position) FILTER (WHERE is_unit),
-            coalesce(string_agg(CASE WHEN gone THEN ', NULL' ELSE ', n.' || name END, '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
+            string_agg(format(', %s.%s', o, name), '' ORDER BY position) FILTER (WHERE is_unit),
+            coalesce(string_agg(CASE WHEN gone THEN ', NULL' ELSE format(', %s.%s', o, name) END, '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
+            string_agg(format(', %s.%s', n, name), '' ORDER BY position) FILTER (WHERE is_unit),
+            coalesce(string_agg(CASE WHEN gone THEN ', NULL' ELSE format(', %s.%s', n, name) END, '' ORDER BY position) FILTER (WHERE NOT is_unit), ''),
             coalesce(string_agg(', NULL', '') FILTER (WHERE NOT is_unit), ''),
-            string_agg(format(', coalesce(n.%s, o.%1$s)', name), '' ORDER BY position) FILTER (WHERE is_unit),
-            string_agg(format('o.%s %s n.%1$s', name, equals), ' AND ' ORDER BY position) FILTER (WHERE is_unit),
-            coalesce(string_agg(dbext_private.differs(type_id, 'o.' || name, 'n.' || name, NOT may_be_null), ' OR ' ORDER BY position) FILTER (WHERE NOT is_unit AND NOT gone), 'false'),
-            string_agg(format('o.%s IS NOT DISTINCT FROM NULL', name), '') FILTER (WHERE is_unit AND leads),
-            string_agg(format('n.%s IS NOT DISTINCT FROM NULL', name), '') FILTER (WHERE is_unit AND leads),
-            string_agg(format('n.%s IS NOT DISTINCT FROM NULL', name), ' OR ' ORDER BY position) FILTER (WHERE is_unit AND may_be_null))::dbext_private.column_lists
+            string_agg(format(', coalesce(%2$s.%3$s, %1$s.%3$s)', o, n, name), '' ORDER BY position) FILTER (WHERE is_unit),
+            string_agg(format('%s.%s %s %s.%2$s', o, name, equals, n), ' AND ' ORDER BY position) FILTER (WHERE is_unit),
+            coalesce(string_agg(dbext_private.differs(type_id, format('%s.%s', o, name), format('%s.%s', n, name), NOT may_be_null), ' OR ' ORDER BY position) FILTER (WHERE NOT is_unit AND NOT gone), 'false'),
+            string_agg(format('%s.%s IS NOT DISTINCT FROM NULL', o, name), '') FILTER (WHERE is_unit AND leads),
+            string_agg(format('%s.%s IS NOT DISTINCT FROM NULL', n, name), '') FILTER (WHERE is_unit AND leads),
+            string_agg(format('%s.%s IS NOT DISTINCT FROM NULL', n, name), ' OR ' ORDER BY position) FILTER (WHERE is_unit AND may_be_null),
+            string_agg(coalesce(atttypid, 0)::text, ' ' ORDER BY position))::dbext_private.column_lists
         FROM tracked
     );
 END $$;
-COMMENT ON FUNCTION dbext_private.capture_columns(integer) IS 'The column lists of a tracked table as it is now.';
+COMMENT ON FUNCTION dbext_private.capture_columns(integer, text, text) IS 'The column lists of a tracked table as it is now; o and n are what its old and new rows are called.';
 
-CREATE FUNCTION dbext_private.capture_statement(table_id integer, event text) RETURNS text
+CREATE FUNCTION dbext_private.capture_statement(table_id integer, event text, moment text) RETURNS text
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    c dbext_private.column_lists := dbext_private.capture_columns(table_id);
+    of_row boolean := event LIKE 'row%';
+    c dbext_private.column_lists := dbext_private.capture_columns(table_id, CASE WHEN of_row THEN 'OLD' ELSE 'o' END, CASE WHEN of_row THEN 'NEW' ELSE 'n' END);
     target text := format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid', table_id);
-    stamp text := ', moment, pg_catalog.pg_current_xact_id()';
+    stamp text := format(', %s, pg_catalog.pg_current_xact_id()', moment);
 BEGIN
     CASE event
         WHEN 'insert' THEN
@@ -108,61 +102,88 @@ BEGIN
                 || ' THEN ''D'' ELSE ''U'' END::pg_catalog."char"' || stamp || c.either_keys || c.old_values || c.new_values
                 || E'\n    FROM dbext_old AS o FULL JOIN dbext_new AS n ON ' || c.same_key
                 || E'\n    WHERE ' || c.changed || ' OR ' || c.no_old || ' OR ' || c.no_new;
-        WHEN 'row_insert', 'row_delete' THEN
-            -- One row, as the variables of a row trigger have it. A changed unit is a deletion and an insertion.
-            RETURN CASE event WHEN 'row_insert' THEN target || c.keys || c.news || E')\n        SELECT ''I''' || stamp || c.new_keys || c.new_values
-                ELSE target || c.keys || c.olds || E')\n        SELECT ''D''' || stamp || c.old_keys || c.old_values END
-                || ' FROM (SELECT OLD.*) AS o CROSS JOIN (SELECT NEW.*) AS n WHERE TG_OP OPERATOR(pg_catalog.<>) ''UPDATE'' OR NOT (' || c.same_key || ')';
-        WHEN 'row_update' THEN
-            RETURN target || c.keys || c.olds || c.news || E')\n        SELECT ''U''' || stamp || c.new_keys || c.old_values || c.new_values
-                || ' FROM (SELECT OLD.*) AS o CROSS JOIN (SELECT NEW.*) AS n WHERE ' || c.same_key || ' AND (' || c.changed || ')';
+        WHEN 'rowinsert' THEN
+            RETURN target || c.keys || c.news || ') VALUES (''I''' || stamp || c.new_keys || c.new_values || ')';
+        WHEN 'rowdelete' THEN
+            RETURN target || c.keys || c.olds || ') VALUES (''D''' || stamp || c.old_keys || c.old_values || ')';
+        WHEN 'rowupdate' THEN
+            RETURN target || c.keys || c.olds || c.news || ') VALUES (''U''' || stamp || c.new_keys || c.old_values || c.new_values || ')';
         WHEN 'truncate' THEN
             -- One marker: from its number on every entry is absent. It reads no table, so it needs no snapshot and no isolation level
             -- can make it miss rows; TRUNCATE's ACCESS EXCLUSIVE lock puts it after every earlier record and before every later one.
             RETURN target || E')\n    VALUES (''T''' || stamp || ')';
     END CASE;
 END $$;
-COMMENT ON FUNCTION dbext_private.capture_statement(integer, text) IS 'The INSERT that records one event; moment is a variable of the function around it.';
+COMMENT ON FUNCTION dbext_private.capture_statement(integer, text, text) IS 'The INSERT that records one event; moment is SQL for its time.';
 
-CREATE FUNCTION dbext_private.capture_rows(table_id integer) RETURNS text
+CREATE FUNCTION dbext_private.on_its_table(table_id integer) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT string_agg(format(E'    IF TG_OP OPERATOR(pg_catalog.%s THEN\n        %s;\n    END IF;\n', s.condition,
-        dbext_private.capture_statement(table_id, s.event)), '' ORDER BY s.place)
-    FROM (VALUES (1, '=) ''UPDATE''', 'row_update'), (2, '<>) ''INSERT''', 'row_delete'), (3, '<>) ''DELETE''', 'row_insert')) AS s (place, condition, event)
+    SELECT format(CASE WHEN c.relkind = 'p' THEN '(TG_RELID OPERATOR(pg_catalog.=) %1$s OR coalesce(pg_catalog.pg_partition_root(TG_RELID), 0) OPERATOR(pg_catalog.=) %1$s)'
+        ELSE 'TG_RELID OPERATOR(pg_catalog.=) %1$s' END, t.relation)
+    FROM dbext_private.tracked_table AS t LEFT JOIN pg_class AS c ON c.oid = t.relation WHERE t.table_id = on_its_table.table_id
 $$;
-COMMENT ON FUNCTION dbext_private.capture_rows(integer) IS 'The statements of a row trigger.';
+COMMENT ON FUNCTION dbext_private.on_its_table(integer) IS
+    'SQL that says whether a trigger sits on the table whose OID is known, or on a partition of it: where it does not, names decide.';
+
+CREATE FUNCTION dbext_private.capture_moment(table_id integer) RETURNS text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format(E'        IF NOT (%s) AND NOT dbext_private.confirm_relation(%s, TG_RELID) THEN\n            RETURN NULL;\n        END IF;\n'
+        '        moment := dbext_private.effective_now();\n', dbext_private.on_its_table(table_id), table_id)
+$$;
+COMMENT ON FUNCTION dbext_private.capture_moment(integer) IS
+    'What a capture function does where more than the clock must be asked: the name of its table is confirmed, and dbext.now is heard.';
+
+CREATE FUNCTION dbext_private.refuse_missing_unit(missing text) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE WHEN missing IS NULL THEN ''
+        ELSE format(E'    IF %s THEN\n        PERFORM dbext_private.refuse(''a tracked table takes no row whose privacy unit is NULL'');\n    END IF;\n', missing) END
+$$;
+COMMENT ON FUNCTION dbext_private.refuse_missing_unit(text) IS 'The part of a capture function that refuses rows without a unit; nothing where no row can be.';
+
+CREATE FUNCTION dbext_private.capture_row(table_id integer, event text, usual text) RETURNS text
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    c dbext_private.column_lists := dbext_private.capture_columns(table_id, 'OLD', 'NEW');
+    missing text := CASE WHEN event <> 'rowdelete' THEN c.unit_missing END;
+    statement text := dbext_private.capture_statement(table_id, event, 'moment');
+BEGIN
+    IF event = 'rowupdate' THEN
+        -- A changed unit is a deletion and an insertion.
+        usual := format('%s AND (%s) AND %s', c.same_key, c.changed, usual);
+        statement := format(E'IF (%s) IS NOT TRUE THEN\n            %s;\n            %s;\n        ELSIF %s THEN\n            %s;\n        END IF', c.same_key,
+            dbext_private.capture_statement(table_id, 'rowdelete', 'moment'), dbext_private.capture_statement(table_id, 'rowinsert', 'moment'), c.changed, statement);
+    END IF;
+    -- PL/pgSQL keeps plans for columns of OLD and NEW of the types that it met first: with other types this is another function.
+    RETURN format(E'\n-- types %s\n#variable_conflict use_variable\nDECLARE\n    moment pg_catalog.timestamptz;\nBEGIN\n    IF %s%s THEN\n        %s;\n    ELSE\n%s%s        %s;\n'
+        '    END IF;\n    RETURN NULL;\nEND ', c.types, usual, ' AND NOT (' || missing || ')',
+        dbext_private.capture_statement(table_id, event, 'pg_catalog.clock_timestamp()'), dbext_private.capture_moment(table_id),
+        dbext_private.refuse_missing_unit(missing), statement);
+END $$;
+COMMENT ON FUNCTION dbext_private.capture_row(integer, text, text) IS
+    'Source text of the function of a row trigger: what is usual with one test and one INSERT, and whatever else may be.';
 
 CREATE FUNCTION dbext_private.capture_body(table_id integer, event text) RETURNS text
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    unit_missing text := (dbext_private.capture_columns(table_id)).unit_missing;
-    partitioned boolean;
+    missing text := 'EXISTS (SELECT FROM dbext_new AS n WHERE ' || (dbext_private.capture_columns(table_id)).unit_missing || ')';
+    -- A session that once set dbext.now has a text there ever after, perhaps an empty one.
+    usual text := dbext_private.on_its_table(table_id) || ' AND pg_catalog.current_setting(''dbext.now'', true) IS NULL';
+    partitioned boolean := (SELECT c.relkind = 'p' FROM dbext_private.tracked_table AS t JOIN pg_class AS c ON c.oid = t.relation WHERE t.table_id = capture_body.table_id);
     body text;
 BEGIN
-    -- A column of the user's may be called moment, too: where PL/pgSQL could read a name as either, it is the variable.
-    SELECT c.relkind = 'p', format(E'\n#variable_conflict use_variable\nDECLARE\n    moment pg_catalog.timestamptz := CASE %s'
-        'WHEN pg_catalog.current_setting(''dbext.now'', true) OPERATOR(pg_catalog.<>) '''' THEN dbext_private.effective_now() '
-        'ELSE pg_catalog.clock_timestamp() END;\nBEGIN\n%s',
-        CASE WHEN c.relkind = 'p' THEN '' ELSE format('WHEN TG_RELID OPERATOR(pg_catalog.<>) %s THEN dbext_private.capture_moment(%s, TG_RELID) ',
-            t.relation, t.table_id) END,
-        CASE WHEN c.relkind = 'p' THEN format(E'    IF TG_RELID OPERATOR(pg_catalog.<>) %1$s '
-            'AND coalesce(pg_catalog.pg_partition_root(TG_RELID), 0) OPERATOR(pg_catalog.<>) %1$s THEN\n'
-            '        IF NOT dbext_private.confirm_relation(%2$s, TG_RELID) THEN\n            RETURN NULL;\n        END IF;\n    END IF;\n',
-            t.relation, t.table_id) ELSE '' END)
-    INTO partitioned, body FROM dbext_private.tracked_table AS t LEFT JOIN pg_class AS c ON c.oid = t.relation WHERE t.table_id = capture_body.table_id;
-    IF unit_missing IS NOT NULL AND event IN ('insert', 'update', 'row') THEN
-        body := body || format(E'    IF %sEXISTS (SELECT FROM %s AS n WHERE %s) THEN\n'
-            '        PERFORM dbext_private.refuse(''a tracked table takes no row whose privacy unit is NULL'');\n    END IF;\n',
-            CASE event WHEN 'row' THEN 'TG_OP OPERATOR(pg_catalog.<>) ''DELETE'' AND ' ELSE '' END,
-            CASE event WHEN 'row' THEN '(SELECT NEW.*)' ELSE 'dbext_new' END, unit_missing);
+    IF event LIKE 'row%' THEN
+        RETURN dbext_private.capture_row(table_id, event, usual);
     END IF;
-    IF event = 'row' THEN
-        RETURN body || dbext_private.capture_rows(table_id) || E'    RETURN NULL;\nEND ';
+    -- A column of the user's may be called moment, too: where PL/pgSQL could read a name as either, it is the variable.
+    body := format(E'\n#variable_conflict use_variable\nDECLARE\n    moment pg_catalog.timestamptz := pg_catalog.clock_timestamp();\nBEGIN\n    IF NOT (%s) THEN\n%s    END IF;\n',
+        usual, dbext_private.capture_moment(table_id));
+    IF event IN ('insert', 'update') THEN
+        body := body || dbext_private.refuse_missing_unit(missing);
     ELSIF event = 'truncate' AND partitioned THEN
         -- Which entries are in this partition, only its rows can tell: this runs before they are gone.
         RETURN body || format(E'    PERFORM dbext_private.log_partition(%s, TG_RELID, ''D'', moment);\n    RETURN NULL;\nEND ', table_id);
     END IF;
-    RETURN body || '    ' || dbext_private.capture_statement(table_id, event) || E';\n    RETURN NULL;\nEND ';
+    RETURN body || '    ' || dbext_private.capture_statement(table_id, event, 'moment') || E';\n    RETURN NULL;\nEND ';
 END $$;
 COMMENT ON FUNCTION dbext_private.capture_body(integer, text) IS 'Source text of a capture function.';
 

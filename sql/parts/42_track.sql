@@ -100,7 +100,8 @@ $$;
 COMMENT ON FUNCTION dbext_private.trackable_columns(oid, text[]) IS 'Attribute numbers of the columns named, or of all that are stored.';
 
 CREATE FUNCTION dbext_private.begin_tracking(
-    relation oid, tick interval, time_zone text, unit text[], columns text[], rows_per_unit integer, owner_name name) RETURNS integer
+    relation oid, tick interval, time_zone text, unit text[], columns text[], rows_per_unit integer, capture text, owner_name name,
+    OUT table_number integer, OUT baseline text)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET default_tablespace = '' SET default_table_access_method = heap AS $$
 DECLARE
@@ -108,7 +109,7 @@ DECLARE
     row_key smallint[];
     column_numbers smallint[];
     known dbext_private.tracked_table;
-    table_number integer;
+    anew boolean := true;
     unused boolean := false;
 BEGIN
     PERFORM dbext_private.require_table_owner(relation, owner_name);
@@ -116,6 +117,9 @@ BEGIN
     PERFORM dbext_private.hold_name(relation);
     PERFORM dbext_private.require_own_code(relation, owner_name);
     PERFORM dbext_private.refuse_untrackable(relation);
+    IF capture NOT IN ('statement', 'row') THEN
+        PERFORM dbext_private.refuse('capture is statement or row', NULL, 'DP001');
+    END IF;
     unit_numbers := dbext_private.unit_columns(relation, unit);
     row_key := dbext_private.row_key(relation, unit, unit_numbers, rows_per_unit);
     column_numbers := row_key || dbext_private.trackable_columns(relation, columns);
@@ -139,8 +143,9 @@ BEGIN
         END IF;
     END IF;
     IF known.table_id IS NOT NULL AND NOT unused THEN
-        table_number := dbext_private.resume_tracking(known, relation, tick, time_zone, unit_numbers, row_key,
-            CASE WHEN columns IS NOT NULL THEN column_numbers END, rows_per_unit);
+        table_number := known.table_id;
+        anew := dbext_private.resume_tracking(known, relation, tick, time_zone, unit_numbers, row_key,
+            CASE WHEN columns IS NOT NULL THEN column_numbers END, rows_per_unit, capture);
     ELSE
         table_number := dbext_private.start_tracking(known.table_id, relation, tick, time_zone, unit_numbers, row_key, column_numbers, rows_per_unit);
     END IF;
@@ -148,19 +153,22 @@ BEGIN
     IF dbext_private.unlike_recorded(table_number, relation) THEN
         PERFORM dbext_private.refuse(format('a type of table %s was renamed or replaced meanwhile', relation::regclass), 'Try again.', 'DP031');
     END IF;
+    UPDATE dbext_private.tracked_table AS t SET capture = begin_tracking.capture WHERE t.table_id = table_number AND begin_tracking.capture IS NOT NULL;
     PERFORM dbext_private.choose_triggers(table_number);
     PERFORM dbext_private.lend_rights(table_number, owner_name);
-    RETURN table_number;
+    IF anew THEN
+        baseline := dbext_private.baseline_statement(table_number);
+    END IF;
 END $$;
-COMMENT ON FUNCTION dbext_private.begin_tracking(oid, interval, text, text[], text[], integer, name) IS
-    'Checks the table, prepares its catalog rows, run-time tables and capture functions, and lets its owner write the baseline until finish_tracking.';
+COMMENT ON FUNCTION dbext_private.begin_tracking(oid, interval, text, text[], text[], integer, text, name) IS
+    'Checks the table, prepares its catalog rows, run-time tables and capture functions, and lets its owner write the baseline until finish_tracking. Without a baseline the triggers alone change.';
 
 CREATE FUNCTION dbext_private.choose_triggers(table_id integer) RETURNS void
 LANGUAGE sql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    UPDATE dbext_private.tracked_table AS t SET row_triggers = dbext_private.fed_by_subscription(t.relation) WHERE t.table_id = choose_triggers.table_id;
+    UPDATE dbext_private.tracked_table AS t SET row_triggers = t.capture = 'row' OR dbext_private.fed_by_subscription(t.relation) WHERE t.table_id = choose_triggers.table_id;
     SELECT dbext_private.write_capture(table_id)
 $$;
-COMMENT ON FUNCTION dbext_private.choose_triggers(integer) IS 'Writes the capture functions: for statements, or for rows where logical replication writes.';
+COMMENT ON FUNCTION dbext_private.choose_triggers(integer) IS 'Writes the capture functions: for statements, or for rows where the owner chose so or logical replication writes.';
 
 CREATE FUNCTION dbext_private.lend_rights(table_id integer, owner_name name) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -192,8 +200,8 @@ BEGIN
         RETURNING table_id INTO table_number;
     ELSE
         UPDATE dbext_private.tracked_table AS t
-        SET (schema_name, table_name, relation, tick_kind, tick_size, time_zone, first_tick, tracked, tracked_at, sealed_unconstrained, forgotten_through, schema_facts)
-            = (SELECT n.nspname, c.relname, c.oid, parts.kind, parts.size, zone, tick_now, false, moment, false, NULL::bigint, NULL
+        SET (schema_name, table_name, relation, tick_kind, tick_size, time_zone, first_tick, tracked, tracked_at, sealed_unconstrained, forgotten_through, schema_facts, capture)
+            = (SELECT n.nspname, c.relname, c.oid, parts.kind, parts.size, zone, tick_now, false, moment, false, NULL::bigint, NULL, 'statement'
                 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = start_tracking.relation)
         WHERE t.table_id = forgotten;
     END IF;
@@ -278,10 +286,11 @@ COMMENT ON FUNCTION dbext_private.protected_subject(integer) IS 'What is protect
 
 CREATE FUNCTION dp_track(
     tbl regclass, tick interval DEFAULT '1 day', time_zone text DEFAULT 'UTC', unit text[] DEFAULT NULL, columns text[] DEFAULT NULL,
-    rows_per_unit integer DEFAULT NULL) RETURNS text LANGUAGE plpgsql VOLATILE
+    rows_per_unit integer DEFAULT NULL, capture text DEFAULT NULL) RETURNS text LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp SET row_security = off SET client_min_messages = warning SET quote_all_identifiers = off AS $$
 DECLARE
     table_number integer;
+    baseline text;
     moment timestamptz;
     command text;
 BEGIN
@@ -291,15 +300,18 @@ BEGIN
     EXECUTE dbext_private.lock_statement(tbl);
     -- Not after the moment of the T marker by which a table is taken up again: no tick may end between that and the rows.
     moment := dbext_private.effective_now();
-    table_number := dbext_private.begin_tracking(tbl, tick, time_zone, unit, columns, rows_per_unit, current_user);
-    EXECUTE dbext_private.baseline_statement(table_number) USING moment;
+    SELECT b.table_number, b.baseline INTO table_number, baseline
+    FROM dbext_private.begin_tracking(tbl, tick, time_zone, unit, columns, rows_per_unit, capture, current_user) AS b;
+    IF baseline IS NOT NULL THEN
+        EXECUTE baseline USING moment;
+    END IF;
     FOR command IN SELECT c FROM dbext_private.trigger_commands(table_number, NULL) AS c LOOP
         EXECUTE command;
     END LOOP;
     RETURN dbext_private.finish_tracking(table_number, current_user);
 END $$;
-COMMENT ON FUNCTION dp_track(regclass, interval, text, text[], text[], integer) IS
-    'Records every mutation of a table from now on. Run by its owner, a member of dbext_admin. unit: the NOT NULL unique key that identifies an entry (default: the primary key); columns: what to record (default: all); rows_per_unit: the unit is not unique, and so many rows of each count.';
+COMMENT ON FUNCTION dp_track(regclass, interval, text, text[], text[], integer, text) IS
+    'Records every mutation of a table from now on. Run by its owner, a member of dbext_admin. unit: the NOT NULL unique key that identifies an entry (default: the primary key); columns: what to record (default: all); rows_per_unit: the unit is not unique, and so many rows of each count; capture: by triggers of statements (default) or of rows, which are faster for transactions of one row.';
 
 CREATE FUNCTION dbext_private.refuse_tracking_here(relation oid, owner_name name) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -344,7 +356,8 @@ BEGIN
         SELECT p.oid::regprocedure::text FROM pg_proc AS p WHERE p.pronamespace = 'dbext_private'::regnamespace
             AND p.proname ~ ('^capture_[a-z]+_' || table_id || '$') AND split_part(p.proname, '_', 2) <> ALL (kept)
     LOOP
-        EXECUTE 'DROP FUNCTION ' || dropped;
+        -- With its triggers on partitions that left the tree unseen, which record nothing any more.
+        EXECUTE format('DROP FUNCTION %s CASCADE', dropped);
     END LOOP;
 END $$;
 COMMENT ON FUNCTION dbext_private.drop_capture_functions(integer, text[]) IS 'Drops the capture functions of a table but for those of the events kept.';

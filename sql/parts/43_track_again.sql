@@ -136,13 +136,14 @@ COMMENT ON FUNCTION dbext_private.forget_unused(integer) IS
 
 CREATE FUNCTION dbext_private.resume_tracking(
     known dbext_private.tracked_table, relation oid, tick interval, zone text, unit_numbers smallint[], row_key smallint[], column_numbers smallint[],
-    rows_per_unit integer) RETURNS integer
+    rows_per_unit integer, capture text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     added smallint[] := ARRAY(SELECT u FROM unnest(unit_numbers || column_numbers) AS u EXCEPT SELECT k.number FROM dbext_private.columns_there(known.table_id, relation) AS k);
+    whole boolean := known.tracked AND (added = '{}' OR column_numbers IS NULL) AND NOT EXISTS (SELECT FROM dbext_private.triggers_missing(known.table_id, relation))
+        AND NOT EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = known.table_id AND e.through_tick IS NULL);
 BEGIN
-    IF known.tracked AND (added = '{}' OR column_numbers IS NULL) AND NOT EXISTS (SELECT FROM dbext_private.triggers_missing(known.table_id, relation))
-        AND NOT EXISTS (SELECT FROM dbext_private.schema_event AS e WHERE e.table_id = known.table_id AND e.through_tick IS NULL) THEN
+    IF whole AND (capture IS NULL OR capture = known.capture) THEN
         PERFORM dbext_private.refuse(format('table %s is tracked already', relation::regclass), NULL, 'DP004');
     END IF;
     IF NOT dbext_private.same_arguments(known, relation, tick, zone, unit_numbers, row_key, column_numbers, rows_per_unit) THEN
@@ -153,6 +154,11 @@ BEGIN
     IF rows_per_unit IS NOT NULL AND column_numbers IS NOT NULL AND added <> '{}' THEN
         PERFORM dbext_private.refuse(format('the columns of table %s, of which a unit has several rows, were chosen when it was first tracked', relation::regclass),
             'Leave columns out to go on with those, or put the rows into a new table of another name and track that.');
+    END IF;
+    IF whole THEN
+        -- Nobody writes while the triggers change, so nothing goes unseen.
+        UPDATE dbext_private.tracked_table AS t SET tracked = false WHERE t.table_id = known.table_id;
+        RETURN false;
     END IF;
     UPDATE dbext_private.tracked_table AS t SET relation = resume_tracking.relation, tracked = false, schema_name = n.nspname, table_name = c.relname
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -169,10 +175,10 @@ BEGIN
         PERFORM dbext_private.empty_log(known.table_id);
     END IF;
     PERFORM dbext_private.note_lost_columns(known.table_id);
-    RETURN known.table_id;
+    RETURN true;
 END $$;
-COMMENT ON FUNCTION dbext_private.resume_tracking(dbext_private.tracked_table, oid, interval, text, smallint[], smallint[], smallint[], integer) IS
-    'Takes a table up again: ledger, admission and changes go on, with a fresh baseline after a T marker. Without column_numbers: the columns of before that are still there; others are added.';
+COMMENT ON FUNCTION dbext_private.resume_tracking(dbext_private.tracked_table, oid, interval, text, smallint[], smallint[], smallint[], integer, text) IS
+    'Takes a table up again: ledger, admission and changes go on, with a fresh baseline after a T marker. Without column_numbers: the columns of before that are still there; others are added. False: only the triggers are to change, and there is no baseline.';
 
 CREATE FUNCTION dbext_private.empty_log(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$

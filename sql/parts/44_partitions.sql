@@ -7,7 +7,7 @@ LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     -- TRUNCATE names every partition that it empties, and row triggers sit where rows are.
     RETURN QUERY SELECT t.relation, e FROM dbext_private.partition_tree(root) AS t
-    JOIN unnest(dbext_private.capture_events(captured_relations.table_id)) AS e ON t.kind = 'r' OR t.kind = 'p' AND e NOT IN ('row', 'truncate');
+    JOIN unnest(dbext_private.capture_events(captured_relations.table_id)) AS e ON t.kind = 'r' OR t.kind = 'p' AND e <> 'truncate' AND e NOT LIKE 'row%';
 END $$;
 COMMENT ON FUNCTION dbext_private.captured_relations(integer, oid) IS 'The triggers that make capture whole: one per relation of the tree and event.';
 
@@ -39,7 +39,7 @@ BEGIN
     CROSS JOIN (VALUES ('insert', 'AFTER INSERT', 'REFERENCING NEW TABLE AS dbext_new', 'STATEMENT'),
         ('delete', 'AFTER DELETE', 'REFERENCING OLD TABLE AS dbext_old', 'STATEMENT'),
         ('update', 'AFTER UPDATE', 'REFERENCING OLD TABLE AS dbext_old NEW TABLE AS dbext_new', 'STATEMENT'),
-        ('row', 'AFTER INSERT OR UPDATE OR DELETE', '', 'ROW'),
+        ('rowinsert', 'AFTER INSERT', '', 'ROW'), ('rowdelete', 'AFTER DELETE', '', 'ROW'), ('rowupdate', 'AFTER UPDATE', '', 'ROW'),
         ('truncate', CASE WHEN (SELECT k.relkind FROM pg_class AS k JOIN dbext_private.tracked_table AS o ON k.oid = o.relation
             WHERE o.table_id = trigger_commands.table_id) = 'p' THEN 'BEFORE TRUNCATE' ELSE 'AFTER TRUNCATE' END, '', 'STATEMENT')) AS e (name, moment, tables, each)
     LEFT JOIN dbext_private.captured_relations(trigger_commands.table_id, t.relation) AS r ON (r.relation, r.event) = (p.relation, e.name)

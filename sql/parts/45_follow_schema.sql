@@ -139,7 +139,7 @@ DECLARE
     allowed smallint[];
 BEGIN
     PERFORM dbext_private.note_schema_event(follow_guards.table_id, 'trigger', format('the trigger that captures %s is missing, disabled or not enabled always%s',
-        CASE m.event WHEN 'row' THEN 'rows' ELSE upper(m.event) END, CASE WHEN m.relation <> located THEN format(' on partition %s', m.relation::regclass) ELSE '' END))
+        upper(regexp_replace(m.event, '^row', '')) || CASE WHEN m.event LIKE 'row%' THEN ' of rows' ELSE '' END, CASE WHEN m.relation <> located THEN format(' on partition %s', m.relation::regclass) ELSE '' END))
     FROM dbext_private.triggers_missing(follow_guards.table_id, located) AS m;
     IF dbext_private.fed_by_subscription(located) AND NOT (SELECT t.row_triggers FROM dbext_private.tracked_table AS t WHERE t.table_id = follow_guards.table_id) THEN
         PERFORM dbext_private.note_schema_event(table_id, 'trigger',
@@ -187,7 +187,7 @@ BEGIN
                 i.indkey, i.indcollation, i.indclass, i.indpred IS NULL, i.indexprs IS NULL)::text, '' ORDER BY i.indexrelid)
             FROM pg_index AS i WHERE i.indrelid = relation_id),
         (SELECT string_agg(p.prosrc, '' ORDER BY p.proname)
-            FROM unnest(ARRAY['insert', 'update', 'delete', 'row', 'truncate']) AS e JOIN pg_proc AS p ON p.proname = format('capture_%s_%s', e, table_id)
+            FROM unnest(ARRAY['insert', 'update', 'delete', 'rowinsert', 'rowupdate', 'rowdelete', 'truncate']) AS e JOIN pg_proc AS p ON p.proname = format('capture_%s_%s', e, table_id)
             WHERE p.pronamespace = 'dbext_private'::regnamespace),
         (SELECT u.reason FROM dbext_private.untrackable(relation_id) AS u), dbext_private.fed_by_subscription(relation_id)::text,
         (SELECT string_agg(e::text, '' ORDER BY e.name) FROM dbext_private.event_trigger_states() AS e)];

@@ -53,7 +53,8 @@ SELECT pg_catalog.format('%I.%I', t.schema_name, t.table_name) AS table_name,
        t.time_zone,
        dbext_private.public_moment(t.table_id, coalesce(t.forgotten_through, t.first_tick OPERATOR(pg_catalog.-) 1)) AS history_begins,
        dbext_private.public_moment(t.table_id, h.tick) AS sealed_up_to,
-       b.name AS budget
+       b.name AS budget,
+       CASE WHEN t.row_triggers THEN 'row' ELSE 'statement' END AS capture
 FROM dbext_private.tracked_table AS t
 JOIN dbext_private.seal_head AS h ON h.table_id OPERATOR(pg_catalog.=) t.table_id
 LEFT JOIN dbext_private.budget AS b ON b.budget_id OPERATOR(pg_catalog.=) t.budget_id;

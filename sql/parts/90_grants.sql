@@ -125,7 +125,7 @@ GRANT EXECUTE ON PROCEDURE dp_publish() TO dbext_admin;
 
 -- Capture and seal.
 GRANT EXECUTE ON FUNCTION
-    dp_track(regclass, interval, text, text[], text[], integer),
+    dp_track(regclass, interval, text, text[], text[], integer, text),
     dp_untrack(regclass),
     dp_retain(regclass, interval),
     dbext_private.caller(),
@@ -134,7 +134,7 @@ GRANT EXECUTE ON FUNCTION
     dbext_private.effective_now(),
     dbext_private.capture_name(integer, text),
     dbext_private.refuse_tracking_here(oid, name),
-    dbext_private.begin_tracking(oid, interval, text, text[], text[], integer, name),
+    dbext_private.begin_tracking(oid, interval, text, text[], text[], integer, text, name),
     dbext_private.baseline_statement(integer),
     dbext_private.lock_statement(oid),
     dbext_private.trigger_commands(integer, oid),

@@ -97,10 +97,10 @@ NESTED = {
 
 
 @pytest.mark.parametrize("name", NESTED)
-@pytest.mark.parametrize("days", [1, 3])
-def test_statements_that_nest_settle_to_what_the_table_holds(tracked, name, days):
+@pytest.mark.parametrize(("days", "capture"), [(1, "statement"), (3, "statement"), (3, "row")])
+def test_statements_that_nest_settle_to_what_the_table_holds(tracked, name, days, capture):
     """They are recorded inside out, so that numbers alone would settle the wrong image."""
-    table = tracked(rows="VALUES (1, 'one'), (2, 'two')")
+    table = tracked(rows="VALUES (1, 'one'), (2, 'two')", capture=capture)
     for day in range(days):
         if day == days - 1:
             table.day(day)
@@ -160,11 +160,16 @@ def test_a_writer_needs_no_right_on_anything_private_and_row_security_hides_noth
             FOR EACH STATEMENT EXECUTE FUNCTION dbext_private.capture_insert_{table.number}()""")
 
 
-def test_a_capture_function_on_the_wrong_table_is_noticed(tracked):
-    table = tracked()
-    table.execute(f"""CREATE TABLE other (id integer, value text);
-        CREATE TRIGGER wrong AFTER INSERT ON other REFERENCING NEW TABLE AS dbext_new
-        FOR EACH STATEMENT EXECUTE FUNCTION dbext_private.capture_insert_{table.number}()""")
+@pytest.mark.parametrize(
+    ("capture", "trigger"),
+    [
+        ("statement", "REFERENCING NEW TABLE AS dbext_new FOR EACH STATEMENT EXECUTE FUNCTION dbext_private.capture_insert_{}()"),
+        ("row", "FOR EACH ROW EXECUTE FUNCTION dbext_private.capture_rowinsert_{}()"),
+    ],
+)
+def test_a_capture_function_on_the_wrong_table_is_noticed(tracked, capture, trigger):
+    table = tracked(capture=capture)
+    table.execute(f"CREATE TABLE other (id integer, value text); CREATE TRIGGER wrong AFTER INSERT ON other {trigger.format(table.number)}")
     with pytest.raises(psycopg.Error) as caught:
         table.execute("INSERT INTO other VALUES (1, 'one')")
     assert caught.value.sqlstate == "DP099"
@@ -254,8 +259,9 @@ def test_the_plan_of_a_large_update_does_not_suffer_from_small_ones_before(track
     assert replayed(table) == contents(table)
 
 
-def test_random_statements_are_replayed(tracked):
-    table = tracked(rows="SELECT i, 'v' FROM generate_series(1, 5) AS i")
+@pytest.mark.parametrize("capture", ["statement", "row"])
+def test_random_statements_are_replayed(tracked, capture):
+    table = tracked(rows="SELECT i, 'v' FROM generate_series(1, 5) AS i", capture=capture)
     choose = random.Random(20240501)
     for day in itertools.count():
         table.day(day)

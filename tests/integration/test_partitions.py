@@ -116,6 +116,20 @@ def test_a_unit_that_is_in_two_partitions(database):
     assert database.value(f"SELECT count(*) FROM dbext_private.log_{number}") == 2
 
 
+@pytest.mark.parametrize(("command", "kept"), [("dp_untrack('entry')", []), ("dp_track('entry', capture => 'row')", [("00_dbext_truncate",)])])
+def test_triggers_of_a_partition_that_left_unseen_hinder_nobody(table, command, kept):
+    for state in ("DISABLE", "ENABLE ALWAYS"):
+        table.execute(f"ALTER EVENT TRIGGER dbext_follow_command {state}; ALTER EVENT TRIGGER dbext_follow_drop {state}")
+        if state == "DISABLE":
+            table.execute("ALTER TABLE entry DETACH PARTITION a")
+    left = "SELECT tgname FROM pg_trigger WHERE tgrelid = 'a'::regclass AND NOT tgisinternal"
+    assert len(table.fetch(left)) == 4
+    table.execute(f"SELECT {command}")
+    assert table.fetch(left) == kept
+    table.execute("INSERT INTO a VALUES (2, 'apart'); TRUNCATE a")
+    assert table.fetch("SELECT count(*) FROM {log} WHERE key_1 = 2") == [(0,)]
+
+
 def test_untracking_leaves_no_trigger_on_any_partition(table):
     table.execute("SELECT dp_untrack('entry')")
     assert table.fetch("SELECT count(*) FROM pg_trigger WHERE tgname LIKE '00_dbext%'") == [(0,)]

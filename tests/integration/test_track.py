@@ -98,6 +98,7 @@ BAD_ARGUMENTS = {
     "a tick of a thousand years": ("'t', tick => '1000 years'", "DP001"),
     "an unknown time zone": ("'t', time_zone => 'Asia/Tapei'", "DP001"),
     "an offset as time zone": ("'t', time_zone => 'XYZ+3'", "DP001"),
+    "an unknown way of capture": ("'t', capture => 'column'", "DP001"),
 }
 
 
@@ -400,7 +401,7 @@ def test_the_steps_of_tracking_do_nothing_alone(tracked, database):
     role = database.create_role("dbext_admin", name="owner")
     database.execute(f"CREATE TABLE mine (id integer PRIMARY KEY); ALTER TABLE mine OWNER TO {role}; ALTER TABLE entry OWNER TO {role}")
     own = database.connect(role)
-    begin = f"SELECT dbext_private.begin_tracking('mine'::regclass, '1 day', 'UTC', NULL, NULL, NULL, '{role}')"
+    begin = f"SELECT dbext_private.begin_tracking('mine'::regclass, '1 day', 'UTC', NULL, NULL, NULL, NULL, '{role}')"
     assert refused(own, begin)[0] == "DP031"
     own.execute("SELECT dp_untrack('entry')")
     assert refused(own, f"SELECT dbext_private.finish_tracking({table.number}, '{role}')")[0] == "DP031"
@@ -408,6 +409,6 @@ def test_the_steps_of_tracking_do_nothing_alone(tracked, database):
         own.execute("LOCK TABLE entry IN SHARE ROW EXCLUSIVE MODE")
         with pytest.raises(psycopg.Error), own.transaction():
             own.execute(f"SELECT dbext_private.finish_tracking({table.number}, '{role}')")
-        own.execute(f"SELECT dbext_private.begin_tracking('entry'::regclass, '1 day', 'UTC', NULL, NULL, NULL, '{role}')")
+        own.execute(f"SELECT dbext_private.begin_tracking('entry'::regclass, '1 day', 'UTC', NULL, NULL, NULL, NULL, '{role}')")
     own.execute("SELECT dp_track('entry')")
     assert refused(own, f"INSERT INTO dbext_private.log_{table.number} (op, mutated_at, xid) VALUES ('T', now(), '3')")[0] == "42501"

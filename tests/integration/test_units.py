@@ -14,8 +14,6 @@ import pytest
 #: Columns by position: row key, unit, two values.
 COLUMNS = "id integer PRIMARY KEY, patient text NOT NULL, ward text, cost integer"
 MOST, DAYS = 2, 9
-#: As if a subscription of logical replication wrote to the table: it is captured row by row.
-ROW_BY_ROW = "CREATE OR REPLACE FUNCTION dbext_private.fed_by_subscription(relation oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'"
 #: The rules as they are declared, by the condition on some row of the first image.
 TYPES = {
     "ward = 'A'": "'short', max_mutations => 3",
@@ -71,16 +69,15 @@ BASELINE = {1: ("p0", "A", 5), 2: ("p0", "B", 80), 3: ("p0", "B", 9), 4: ("p1", 
 
 
 @pytest.fixture
-def make_visits(tracked, database):
+def make_visits(tracked):
     """Make a table of visits of patients, of which two of each count, under three types."""
 
     def make(kind="plain"):
-        if kind == "rows":
-            database.execute(ROW_BY_ROW)
         definition = f"{COLUMNS}) PARTITION BY RANGE (id" if kind == "partitioned" else COLUMNS
         listed = ", ".join(f"({number}, '{patient}', {ward!r}, {cost})" for number, (patient, ward, cost) in BASELINE.items())
         rows = "VALUES " + listed.replace("None", "NULL")
-        made = tracked(definition, name="visits", rows=None if kind == "partitioned" else rows, unit=["patient"], rows_per_unit=MOST)
+        options = {"unit": ["patient"], "rows_per_unit": MOST, "capture": "row" if kind == "rows" else "statement"}
+        made = tracked(definition, name="visits", rows=None if kind == "partitioned" else rows, **options)
         for applies_to, limits in TYPES.items():
             made.execute(f"SELECT dp_add_constraint('visits', {limits}, applies_to => %s)", (applies_to,))
         made.execute("SELECT dp_set_budget('visits', 1000)")
