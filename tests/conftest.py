@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from dbext.control.cluster import SUPERUSER, Cluster
 
 # Linear algebra on all cores loses far more to waiting than it gains wherever the cores are shared; numpy is not loaded yet.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-settings.register_profile("repeatable", derandomize=True, deadline=None)
+# A slow machine is no finding: nothing that hypothesis measures by the clock fails a test.
+settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 TEMPLATE = "dbext_template"

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,11 @@ def start() -> Iterator[Callable[..., Process]]:
 
 
 def declare_tickets(database: Database, *, days_ago: int = 5, tick: str = "1 day") -> None:
-    """Track a table of tickets since some days ago and declare one release of it, so that several periods are due."""
+    """Track a table of tickets since some days ago and declare one release of it, so that several periods are due.
+
+    It is noon there and in every later session, so that no day ends while a test runs.
+    """
+    database.execute(f"ALTER DATABASE {database.name} SET timezone = '{where_it_is_noon()}'; SET timezone = '{where_it_is_noon()}'")
     database.execute("CREATE TABLE ticket (id bigint PRIMARY KEY, line text NOT NULL, valid boolean NOT NULL)")
     database.execute(f"SET dbext.now = '{moment(database, days_ago)}'")
     database.execute(f"SELECT dp_track('ticket', tick => '{tick}')")
@@ -116,6 +121,12 @@ def declare_tickets(database: Database, *, days_ago: int = 5, tick: str = "1 day
     )
     database.execute("INSERT INTO ticket SELECT n, 'secret line', true FROM generate_series(1, 50) AS n")
     database.execute("RESET dbext.now")
+
+
+def where_it_is_noon() -> str:
+    """Return a time zone in which the clock is between noon and one. East of Greenwich has a minus in these names."""
+    east = 12 - datetime.now(timezone.utc).hour
+    return f"Etc/GMT{-east:+d}"
 
 
 def moment(database: Database, days_ago: int) -> str:

@@ -375,6 +375,9 @@ def test_a_worker_killed_at_any_moment(start, database, outside):
         worker.wait_for("this worker leads")
         time.sleep(0.3 + 0.27 * turn)
         worker.end(signal.SIGKILL)
+    orphans = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'dbext%'"
+    wait_until(lambda: database.value(orphans) == 0, lambda: "the sessions of a killed worker go on")
+    database.execute("CALL dp_publish()")
     deliver_only(database, outside)
     rows = outside.fetch(ROWS)
     assert len(rows) >= 2

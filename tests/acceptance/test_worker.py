@@ -38,6 +38,7 @@ def test_one_of_two_workers_leads_and_the_other_takes_over(start, dbext, tickets
     once = dbext("worker", "--once", "--dsn", tickets.dsn())
     assert once.returncode == 4
     assert "another worker leads" in once.stderr
+    standby.wait_for("standing by")
     time.sleep(0.5)
     assert standby.count("this worker leads") == 0
     assert standby.count("standing by") == 1

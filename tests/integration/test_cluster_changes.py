@@ -16,6 +16,7 @@ from dbext.control.postgres import usable_installation
 from tests.integration.tracked import Tracked
 
 DEFINITION = "id integer PRIMARY KEY, value text"
+RECORDED = "SELECT count(*) FROM {log}"
 
 
 def contents(table) -> dict:
@@ -74,8 +75,11 @@ def test_a_crash_loses_no_committed_mutation_and_doubles_none(make_cluster, open
         writers = [threading.Thread(target=write, args=(number,)) for number in (1, 2)]
         for one in writers:
             one.start()
+        before, latest = table.fetch(RECORDED)[0][0], time.monotonic() + 60
         for _ in range(3):
             time.sleep(0.6)
+            table.seal()
+        while table.fetch(RECORDED)[0][0] < before + 50 and time.monotonic() < latest:
             table.seal()
         how()
         for one in writers:
@@ -84,7 +88,7 @@ def test_a_crash_loses_no_committed_mutation_and_doubles_none(make_cluster, open
         table.session = table.database.connect()
     time.sleep(1.1)
     table.seal()
-    recorded = table.fetch("SELECT count(*) FROM {log}")[0][0]
+    recorded = table.fetch(RECORDED)[0][0]
     assert recorded > 50
     assert table.fetch("SELECT sum(taken), sum(mismatched) FROM dbext_private.seal") == [(recorded, 0)]
     assert table.settled() == contents(table)

@@ -95,7 +95,7 @@ def look(clinic, name):
 
 def wait_for(clinic, name):
     """Cumulative statistics take a moment to be seen."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not (found := look(clinic, name)) and time.monotonic() < deadline:
         clinic.session.execute("SELECT pg_stat_clear_snapshot()")
         time.sleep(0.05)

@@ -135,14 +135,14 @@ def entering(ends, number, what):
 
 
 def test_several_figures_in_one_release_table(people):
-    people.execute("SELECT dp_alter_constraint('people', 'any', max_mutations => 3)")
+    people.execute("SELECT dp_alter_constraint('people', 'any', max_mutations => 2)")
     text = """
         SELECT count(*) AS n, count(*) FILTER (WHERE seats > 3) AS many, sum(age) AS age_sum, avg(age) AS mean_age, variance(age),
                var_pop(age), stddev(age) AS deviation, count(DISTINCT id) AS ids
         FROM people WHERE dp_time > now() - INTERVAL '1 day'"""
     said = declare(people, "one", text, measure="entered")
     assert "reserves epsilon 900" in said
-    ends = [{}, *live(people, slots=2)]
+    ends = [{}, *live(people, slots=1)]
     people.execute("CALL dp_publish()")
     rows = series(people, "one", "release_no", "n", "many", "age_sum", "mean_age", "variance", "var_pop", "deviation", "ids")
     assert len(rows) == DAYS

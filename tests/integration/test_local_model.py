@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from dbext.privacy.audit_bound import epsilon_lower_bound
-from tests.chance import SIGMAS, fewest
+from tests.chance import ALARM, SIGMAS, fewest
 
 DAILY = "SELECT count(*) FROM cases WHERE status = 'open' AND dp_time > now() - INTERVAL '1 day'"
 OPEN = "SELECT count(*) FROM cases WHERE status = 'open'"
@@ -318,22 +318,22 @@ def empirical_epsilon(cases, members):
     rows = list(zip(*(reports(cases.database)[number] for number in (1, 2, 3, 4)), strict=True))
     half = members // 2
     first, second = ([tuple(one) == (1, 2, 0, 0) for one in part] for part in (rows[:half], rows[half:]))
-    return [epsilon_lower_bound(sum(first), half, sum(second), half, confidence=sure) for sure in (0.9999, 0.95)]
+    return [epsilon_lower_bound(sum(first), half, sum(second), half, confidence=sure) for sure in (1 - ALARM, 0.95)]
 
 
-@pytest.mark.parametrize("harm", [1, 2])
+@pytest.mark.parametrize("harm", [1, 3])
 def test_what_reports_tell_apart_is_within_the_claim_and_close_to_it(cases, harm):
-    """Two lives with no window in common: each member is one run of the experiment. Reports at twice the epsilon would be noticed."""
-    members, claim = 24_000 if harm == 1 else 6_000, 2
+    """Two lives with no window in common: each member is one run of the experiment. Reports at three times the epsilon would be noticed."""
+    members, claim = 24_000 if harm == 1 else 12_000, 2
     cases.constrain(max_mutations=2)
     cases.budget(claim)
     locally(cases, "one", DAILY, members=members, every="1 day", epsilon=claim)
     if harm > 1:
-        doubled = "jsonb_set(plan, '{plan,response,epsilon}', to_jsonb('1'::text))"
-        cases.session.execute(f"UPDATE dbext_private.release SET plan = {doubled}")
+        louder = "jsonb_set(plan, '{plan,response,epsilon}', to_jsonb('3/2'::text))"
+        cases.session.execute(f"UPDATE dbext_private.release SET plan = {louder}")
     two_kinds_of_lives(cases, members)
     surely, likely = empirical_epsilon(cases, members)
-    assert (surely > claim) if harm > 1 else (surely <= claim and likely > 0.55 * claim)
+    assert (surely > claim) if harm > 1 else (surely <= claim and likely > 0.35 * claim)
 
 
 def test_reports_are_published_under_pseudonyms(loud):

@@ -21,7 +21,7 @@ def open_ones(told):
 
 def test_an_open_declaration_counts_and_keeps_nobody_waiting(told):
     with told.database.connect(autocommit=False) as declaring, told.database.connect() as asking:
-        asking.execute("SET statement_timeout = '8s'")
+        asking.execute("SET lock_timeout = '8s'")
         declaring.execute(DECLARE.format("one", 9))
         assert told.database.fetch(FIGURES) == [(0, 9, 1)]
         asking.execute(ASK.format("id = 1", "0.5"))
@@ -82,7 +82,7 @@ def test_a_drop_left_open_stops_neither_questions_nor_publication(told):
     told.day(4)
     with told.database.connect(autocommit=False) as dropping:
         dropping.execute("SELECT dp_drop_release('one')")
-        told.session.execute("SET statement_timeout = '8s'")
+        told.session.execute("SET lock_timeout = '8s'")
         told.session.execute(ASK.format("id = 1", "0.5"))
         told.publish()
         assert told.database.fetch("SELECT release, published FROM dbext.release_status ORDER BY release") == [("one", 0), ("two", 2)]

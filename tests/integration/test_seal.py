@@ -360,8 +360,8 @@ def test_every_row_once_under_load(tracked):
     for thread in threads:
         thread.start()
     sealer = table.database.connect()
-    until = time.monotonic() + 6
-    while time.monotonic() < until:
+    until, latest = time.monotonic() + 6, time.monotonic() + 120
+    while time.monotonic() < until or (not enough(table) and time.monotonic() < latest):
         table.seal(sealer)
     stop.set()
     for thread in threads:
@@ -369,8 +369,12 @@ def test_every_row_once_under_load(tracked):
     time.sleep(1.1)
     table.seal(sealer)
     recorded = table.fetch("SELECT count(*) FROM {log}")[0][0]
-    assert recorded > 100
+    assert enough(table)
     assert sum(taken for taken, _, _ in counts(table)) == recorded
     assert sum(mismatched for _, _, mismatched in counts(table)) == 0
-    assert len(counts(table)) >= 5
     assert table.settled() == contents(table)
+
+
+def enough(table) -> bool:
+    """Whether there was something to seal, more than once."""
+    return table.fetch("SELECT count(*) FROM {log}")[0][0] > 100 and len(counts(table)) >= 5

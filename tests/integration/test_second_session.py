@@ -17,11 +17,10 @@ def charges(told):
 
 def others(told):
     sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'dbext'"
-    for _ in range(50):
-        if told.database.value(sql) == 0:
-            return 0
+    deadline = time.monotonic() + 60
+    while (left := told.database.value(sql)) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return told.database.value(sql)
+    return left
 
 
 @pytest.mark.parametrize("where", ["host=/nowhere", "host=/nowhere connect_timeout=1 user=nobody"])
@@ -56,7 +55,7 @@ def test_a_transaction_that_holds_the_budget_is_told_at_once(told):
         connection.execute("SELECT dp_set_budget('cases', epsilon => 20)")
         before = time.monotonic()
         said = refused(connection, "DP040", ASK.format("id = 1"))
-        assert time.monotonic() - before < 2
+        assert time.monotonic() - before < 10, "the second session would wait that long"
         assert "COMMIT" in said
         connection.rollback()
         connection.execute(ASK.format("id = 1"))
