@@ -113,7 +113,8 @@ def test_a_crash_right_after_publication_loses_nothing(make_cluster, open_databa
 def test_a_question_that_is_given_up_is_not_free(told):
     """How long a count takes depends on the data: what ends the caller's wait does not end the charge."""
     told.session.execute("""
-        CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NULL; END $$;
+        CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            PERFORM pg_advisory_xact_lock(7); PERFORM pg_sleep(2); RETURN NULL; END $$;
         CREATE TRIGGER slow AFTER INSERT ON dbext_private.question EXECUTE FUNCTION slow()""")
     outcome = []
     with told.database.connect(autocommit=False) as holder, told.database.connect() as asking:
@@ -129,9 +130,9 @@ def test_a_question_that_is_given_up_is_not_free(told):
         thread.start()
         until(lambda: told.database.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND NOT granted"))
         told.session.execute("SELECT pg_cancel_backend(%s)", (asking.info.backend_pid,))
-        thread.join()
-        assert outcome == ["57014"]
         holder.rollback()
+        thread.join()
+    assert outcome == ["57014"]
     until(lambda: charges(told))
     assert charges(told) == 1
 
