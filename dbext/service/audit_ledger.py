@@ -193,7 +193,7 @@ def _leaves(one: Audited) -> list[Node]:
 
 
 def _of_stream(plan: Plan, last: int, ticks: Sequence[int]) -> Noised:
-    columns = _held(_ranges(plan, last), ticks) / _widths(plan, last) if plan.whole_numbers else _encoded(plan, last, ticks)
+    columns = _held(_ranges(plan, last), ticks) / _widths(plan, last) if plan.whole_numbers else encoded_columns(plan, last, ticks)
     return Noised(columns, plan.noise, plan.measure, plan.grouped, plan.values.magnitude)
 
 
@@ -214,20 +214,22 @@ def _held(ranges: Sequence[Node], ticks: Sequence[int]) -> np.ndarray:
     return ((starts < at) & (at <= np.array([one.end for one in ranges]))).astype(float)
 
 
-def _encoded(plan: Plan, last: int, ticks: Sequence[int]) -> np.ndarray:
+def encoded_columns(plan: Plan, last: int, ticks: Sequence[int]) -> np.ndarray:
     """Return with which weight each encoder row holds what happens at a tick."""
     import numpy as np
 
     if plan.buffered is not None:
         return _of_buffers(plan, last, ticks)
-    leaves = {leaf.number: leaf for period in range(1, last + 1) for leaf in plan.mechanism.leaves(period)}
-    place = {number: n for n, number in enumerate(leaves)}
-    rows = [row for period in range(1, last + 1) for row in plan.mechanism.rows(period)]
-    weights = np.zeros((len(leaves), len(rows)))
-    for n, row in enumerate(rows):
-        for leaf, weight in row.weights:
-            weights[place[leaf], n] = weight
-    return _held(list(leaves.values()), ticks) @ weights
+    leaves = [leaf for period in range(1, last + 1) for leaf in plan.mechanism.leaves(period)]
+    at, held = np.nonzero(_held(leaves, ticks))
+    numbers, found = [leaves[place].number for place in held], []
+    # A row at a time: all their weights together would take as much as the square of the number of periods.
+    for row in (row for period in range(1, last + 1) for row in plan.mechanism.rows(period)):
+        weights = dict(row.weights)
+        found.append([weights.get(number, 0) for number in numbers])
+    columns = np.zeros((len(ticks), len(found)))
+    np.add.at(columns, at, np.array(found, float).T)
+    return columns
 
 
 def _of_buffers(plan: Plan, last: int, ticks: Sequence[int]) -> np.ndarray:
