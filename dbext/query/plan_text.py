@@ -23,7 +23,6 @@ from dbext.query.plan import Plan
 from dbext.query.publication import Publication
 from dbext.query.ranks import rank_notes
 from dbext.query.statistic import Formula
-from dbext.query.text import text
 
 #: Widths that are listed one by one.
 _LISTED = 8
@@ -74,8 +73,7 @@ def _function(formula: Formula) -> str:
 def _statistic(publication: Publication, place: int) -> str:
     reading, statistic = publication.readings[place], publication.statistic(place)
     window = "" if reading.window is None else f" over {reading.window} period{'' if reading.window == 1 else 's'}"
-    condition = "" if statistic.predicate is None else f" where {text(statistic.predicate)}"
-    return f"{statistic.name}{condition}{window}, stream {reading.stream}"
+    return f"{statistic.full_name}{window}, stream {reading.stream}"
 
 
 def noise_text(noise: Noise) -> str:

@@ -22,6 +22,7 @@ from dbext.query.predicate import And, ColumnRef, Compare, IsNull, Literal, Pred
 from dbext.query.predicate_json import from_json, to_json
 from dbext.query.refusal import refused
 from dbext.query.spread import Spread, require_few, spreads_of
+from dbext.query.text import text
 
 #: Largest value of one entry: 2^32 of them stay within a bigint.
 LARGEST_VALUE = 2**30
@@ -122,6 +123,13 @@ class Statistic:
         if self.is_count:
             return "count"
         return f"sum of {self.term.column.name}" if self.term.power == 1 else f"sum of squares of {self.term.column.name}"
+
+    @property
+    def full_name(self) -> str:
+        """The name, and what is counted or summed up to which condition."""
+        counted = "" if self.term is None or not self.is_count else " of units" if self.term.distinct else " of rows"
+        condition = "" if self.predicate is None else f" where {text(self.predicate)}"
+        return self.name + counted + condition
 
 
 @dataclass(frozen=True)

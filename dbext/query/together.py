@@ -281,8 +281,8 @@ def _together(
         publication = replace(publication, notes=(*publication.notes, note))
     options = tuple(
         option
-        for choice, plan, share in zip(choices, plans, shares, strict=True)
-        for option in _options(_name(choice), share, _rescaled(choice, plan), choice.statistic)
+        for choice, name, plan, share in zip(choices, _names(choices), plans, shares, strict=True)
+        for option in _options(name, share, _rescaled(choice, plan), choice.statistic)
     )
     wider = [_continuous(plan.noise) / _continuous(choice.plan.noise) for choice, plan in zip(choices, plans, strict=True)]
     error = math.sqrt(sum(one.variance * by for one, by in zip(choices, wider, strict=True)))
@@ -340,10 +340,16 @@ def _readings(choices: Sequence[Choice]) -> tuple[Reading, ...]:
     return tuple(found[place] for place in sorted(found))
 
 
-def _name(choice: Choice) -> str:
-    if not choice.windows:
-        return choice.statistic.name
-    return f"{choice.statistic.name} over {', '.join(str(one) for one in choice.windows)} periods"
+def _names(choices: Sequence[Choice]) -> list[str]:
+    """What streams are called: what is summed; with its condition, and at last its number, where two would be called alike."""
+    names = [_over(choice.statistic.name, choice.windows) for choice in choices]
+    full = [_over(choice.statistic.full_name, choice.windows) for choice in choices]
+    names = [whole if names.count(name) > 1 else name for name, whole in zip(names, full, strict=True)]
+    return [f"{name}, stream {number}" if names.count(name) > 1 else name for number, name in enumerate(names, 1)]
+
+
+def _over(name: str, windows: Sequence[int]) -> str:
+    return f"{name} over {', '.join(map(str, windows))} periods" if windows else name
 
 
 def _rescaled(choice: Choice, plan: Plan) -> tuple[Candidate, ...]:

@@ -31,14 +31,23 @@ def draw_streamed(session: Session, noising: Noising, periods: Sequence[int]) ->
         known = noise_states.begin(session, source, plan.buffered.circuit.blank(cells), cells)
     if known.drawn != periods[0] - 1:
         raise InternalError("the noise of a release does not stand where it was left")
-    last = dict(_noises(session, noising, known.drawn, known.drawn)).get(known.drawn, [0] * cells)
-    state, numbers, noises = State(last, known.buffers), [], []
+    state, numbers, noises = State(_last(session, noising, known.drawn), known.buffers), [], []
     for number, after in _steps(plan, state, periods, cells):
         state = after
         numbers.append(number)
         noises += after.noise
     nodes.store(session, source, numbers, noises, cells)
     noise_states.move_noise(session, source, known.drawn, periods[-1], state.buffers)
+
+
+def _last(session: Session, noising: Noising, drawn: int) -> Cells:
+    """Return the noise that later noise goes on from: none before the first draw."""
+    if not drawn:
+        return [0] * noising.cells
+    stored = dict(_noises(session, noising, drawn, drawn))
+    if drawn not in stored:
+        raise InternalError("the last noise of a release is gone, and none can be drawn without it")
+    return stored[drawn]
 
 
 def _steps(plan: Plan, state: State, periods: Sequence[int], cells: int) -> Iterator[tuple[int, State]]:

@@ -77,6 +77,17 @@ def test_what_is_stored_does_not_grow(small):
     assert failed(small) == set()
 
 
+def test_noise_never_goes_on_without_the_last_one(small):
+    """Noise that began anew would tell, beside the totals published before, more than was charged."""
+    declare(small)
+    live(small, 2)
+    small.database.execute("DELETE FROM dbext_private.node WHERE node_no = 2")
+    small.day(3)
+    small.publish(failures=["one"])
+    assert small.database.fetch(STATE) == [(2, 2)]
+    assert [number for number, _ in small.database.fetch(NODES)] == [0]
+
+
 @pytest.mark.parametrize("measure", ["state", "net"])
 def test_missed_periods_are_published_in_pieces_and_in_one_pass(small, monkeypatch, measure):
     """Three cells: two periods a piece. The audit reads all draws back from the published totals, to the last step."""

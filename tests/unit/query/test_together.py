@@ -247,3 +247,35 @@ def test_halves_are_rounded_away_from_zero_as_postgresql_does(value, whole):
 )
 def test_default_grids_leave_ten_thousand_steps(base, low, high, grid):
     assert default_grid(base, Fraction(low), Fraction(high)) == Fraction(grid)
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        (SEVERAL, {"count", "sum of amount", "count where age IS NOT NULL", "sum of age", "sum of squares of age"}),
+        ("SELECT count(*) AS n, count(*) FILTER (WHERE status = 'open') AS o FROM cases", {"count", "count where status = 'open'"}),
+        ("SELECT sum(age) AS s, sum(age) FILTER (WHERE age > 20) AS t, count(*) AS n FROM cases",
+            {"sum of age where age IS NOT NULL", "sum of age where age > 20 AND age IS NOT NULL", "count"}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("delta", [PURE, DELTA])
+def test_streams_have_names_of_their_own(sql, names, delta):
+    made = planned(sql, delta)
+    assert {one.stream for one in made.options} == names
+    assert [one.stream for one in made.options if one.candidate.chosen] == list(dict.fromkeys(one.stream for one in made.options))
+
+
+def test_streams_that_differ_in_windows_alone_are_numbered():
+    """A week and a year err less apart than made from the same numbers."""
+    made = planned("SELECT " + windows(7, 365) + " FROM cases", measure="entered", horizon=None)
+    assert {one.stream for one in made.options} == {"count, stream 1", "count, stream 2"}
+
+
+def test_the_other_unit_is_compared_stream_by_stream():
+    """The error of each stream in the other unit is set beside that of the same stream, not of another one called alike."""
+    made = planned("SELECT count(*) AS n, count(*) FILTER (WHERE status = 'open') AS o, avg(age) AS a FROM cases", DELTA)
+    chosen = {one.stream: one.candidate.mean_std_error for one in made.options if one.candidate.chosen}
+    for one in made.options:
+        if one.candidate.reason and "times the error" in one.candidate.reason and one.candidate.reason.startswith("adds in"):
+            assert f": {one.candidate.mean_std_error / chosen[one.stream]:.2f} times" in one.candidate.reason
+    assert len(chosen) == len([one for one in made.options if one.candidate.chosen]) > 3
