@@ -3,7 +3,8 @@
 Read it in this order:
 
 - `protocol`: what every mechanism that noises time ranges offers; `independent`, `disjoint`, `hierarchical`, `plain_sums`, `binary_tree`,
-  `least_squares_tree` (over `honaker`), `signed_tree`, `levelled`. Running totals share `totals` and go on in `epochs`.
+  `least_squares_tree` (over `honaker`), `signed_tree` (`divided_tree` says how it divides the budget), `levelled`. Running totals share
+  `totals` and go on in `epochs`.
 - `encoded`: what a mechanism offers that noises whole-number combinations of time ranges; `square_root`, `weighted_square_root`,
   `sliding_root`, `shared_windows`; `joint_bounds` turns what they prove about an entry's effect into what a charge keeps. The proofs are
   in `profiles` (finite horizons) and `stationary` (endless), over `toeplitz`, `gram`, `alternating`, `same_sign`, `dense_paths`, `minimax`.

@@ -83,7 +83,7 @@ def _buffered(data: dict[str, Any]) -> Buffered:
 def _signed_tree(data: dict[str, Any]) -> SignedTree:
     factors = tuple(Fraction(factor) for factor in data.get("factors", ()))
     shape = (data["horizon"], data["radix"], data["levels"], data["baseline"])
-    return SignedTree(grid_from_json(data["grid"]), *shape, factors, tuple(data.get("sections", ())))
+    return SignedTree(grid_from_json(data["grid"]), *shape, factors, tuple(data.get("sections", ())), tuple(data.get("places", ())))
 
 
 def _epochs(data: dict[str, Any]) -> Epochs:

@@ -27,6 +27,8 @@ from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.pattern import Pattern, SignedBlocks, Single
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     import numpy as np
 
 
@@ -64,19 +66,58 @@ def _weights_from(horizon: int, shape: Shape) -> np.ndarray:
     return weights
 
 
-@lru_cache(maxsize=16)
-def level_counts(horizon: int, shape: Shape) -> np.ndarray:
-    """Return how many blocks of each level (rows) every total 1 ... horizon (columns) adds or subtracts. Cost: O(levels horizon)."""
+class Digits(NamedTuple):
+    """How totals 1 ... horizon use one level: each from block `start` on before block `end`, added, or taken away where `up`."""
+
+    start: np.ndarray
+    end: np.ndarray
+    up: np.ndarray
+
+
+@lru_cache(maxsize=4)
+def digits(horizon: int, shape: Shape) -> tuple[Digits, ...]:
+    """Return the digits of all totals, level by level, as `signed_blocks` gives them one by one. Cost: O(levels horizon)."""
     import numpy as np
 
-    counts, totals = [], np.arange(1, horizon + 1)
+    found, totals = [], np.arange(1, horizon + 1)
     for level in range(shape.levels - 1):
         weights = _weights_from(_multiples(horizon, shape.radix, level + 1), Shape(shape.radix, shape.levels - level - 1))
         quotient, digit = np.divmod(totals, shape.radix)
         up = (digit > 0) & (shape.radix - digit + weights[np.minimum(quotient + 1, len(weights) - 1)] < digit + weights[quotient])
-        counts.append(np.where(up, shape.radix - digit, digit))
+        found.append(Digits(np.where(up, totals, totals - digit), np.where(up, (quotient + 1) * shape.radix, totals), up))
         totals = quotient + up
-    return np.array([*counts, totals])
+    return (*found, Digits(np.zeros_like(totals), totals, np.zeros(horizon, dtype=bool)))
+
+
+@lru_cache(maxsize=16)
+def level_counts(horizon: int, shape: Shape) -> np.ndarray:
+    """Return how many blocks of each level (rows) every total 1 ... horizon (columns) adds or subtracts."""
+    import numpy as np
+
+    return np.array([level.end - level.start for level in digits(horizon, shape)])
+
+
+def block_uses(horizon: int, shape: Shape, level: int) -> np.ndarray:
+    """Return how many totals up to the horizon use each block of a level, up to the last that any does."""
+    import numpy as np
+
+    found = digits(horizon, shape)[level]
+    number = int((found.end * (found.end > found.start)).max())
+    begun, over = (np.bincount(where, minlength=number + 1)[: number + 1] for where in (found.start, found.end))
+    return (begun - over).cumsum()[:number]
+
+
+def weighed_blocks(tree: SignedTree, weight: Callable[[Fraction], float]) -> np.ndarray:
+    """Return the sum over the blocks of every total 1 ... horizon of what their factors weigh; the baseline is left out."""
+    import numpy as np
+
+    shape, total = Shape(tree.radix, tree.levels), np.zeros(tree.horizon)
+    weights = {factor: weight(factor) for factor in set(tree.factors)}
+    for level, found in enumerate(digits(tree.horizon, shape)):
+        number = len(block_uses(tree.horizon, shape, level))
+        sums = np.cumsum([0.0, *(weights[tree.factor(index * tree.levels + level + 1)] for index in range(number))])
+        total += sums[np.minimum(found.end, number)] - sums[np.minimum(found.start, number)]
+    return total
 
 
 @lru_cache(maxsize=32)
@@ -100,9 +141,12 @@ def best_shape(horizon: int) -> Shape:
 class SignedTree(Totals):
     """Totals of periods 1 ... horizon. With `baseline`, a node (-infinity, end(0)] joins every total (`state`).
 
-    `factors` say how wide the noise of each level is, as a multiple of the plan's; empty is alike. The baseline is noised as the top.
+    `factors` say how wide the noise of each level is, as a multiple of the plan's; empty is alike. The baseline is noised as the top, or
+    with a factor of its own, the last (which later epochs, that have no baseline, keep).
     With `sections`, the longest blocks at which new sections begin, there are factors for each level of every section in turn: totals use
-    the first longest blocks more often than the last, so that the blocks within share differently with them.
+    the first longest blocks more often than the last, so that the blocks within share differently with them. With `places`, the group of
+    each place that a block of the level below has in a longest block, a section has factors for each level below of every group in turn,
+    and then that of its longest blocks: totals use the places at both ends most, and one in the middle never.
     """
 
     grid: RegularGrid | MonthGrid
@@ -112,6 +156,7 @@ class SignedTree(Totals):
     baseline: bool = False
     factors: tuple[Fraction, ...] = ()
     sections: tuple[int, ...] = ()
+    places: tuple[int, ...] = ()
 
     name = "signed_tree"
     #: Nodes store their noise alone: the answer is the exact total of the window plus the signed noises.
@@ -120,9 +165,25 @@ class SignedTree(Totals):
     def __post_init__(self):
         if self.horizon < 1 or self.radix < 2 or self.levels < 1:  # noqa: PLR2004 the smallest
             raise BadArgument("a signed tree needs a period, a radix of at least 2, and one level")
-        plain = not self.factors and not self.sections
-        if not plain and len(self.factors) != self.levels * (len(self.sections) + 1):
+        plain = not self.factors and not self.sections and not self.places
+        if not plain and len(self.factors) - self._of_blocks not in (0, 1):
             raise BadArgument("a signed tree has one factor for each level of each section, or none")
+        if self.places and (len(self.places) != self.radix or self.levels < 2):  # noqa: PLR2004 places are inside a longer block
+            raise BadArgument("a signed tree has a group for each place, or none")
+
+    @property
+    def _groups(self) -> int:
+        return max(self.places, default=0) + 1
+
+    @property
+    def _in_a_section(self) -> int:
+        """Number of factors of one section."""
+        return self._groups * (self.levels - 1) + 1
+
+    @property
+    def _of_blocks(self) -> int:
+        """Number of factors without that of the baseline, if it has one of its own."""
+        return self._in_a_section * (len(self.sections) + 1)
 
     @property
     def numbers(self) -> int:
@@ -148,8 +209,15 @@ class SignedTree(Totals):
             return self._and_baseline(blocks)
         beyond = self.horizon // self.radix ** (self.levels - 1) + 2
         parts = pairwise((0, *self.sections, beyond)) if self.sections else [None]
-        levels = tuple(replace(blocks, only=level, part=part) for part in parts for level in range(self.levels))
+        levels = tuple(replace(blocks, part=part, **which) for part in parts for which in self._classes())
         return (*levels, Single(None, self.grid.end(0))) if self.baseline else levels
+
+    def _classes(self) -> Iterator[dict[str, Any]]:
+        """Yield what blocks of one section each factor is for."""
+        for group in range(self._groups):
+            inside = tuple(place for place, one in enumerate(self.places) if one == group) or None
+            yield from ({"only": level, "inside": inside} for level in range(self.levels - 1))
+        yield {"only": self.levels - 1}
 
     def factor(self, number: int) -> Fraction:
         """Return how wide the noise of a block is, as a multiple of the plan's."""
@@ -159,17 +227,23 @@ class SignedTree(Totals):
             return self.factors[-1]
         index, level = divmod(number - 1, self.levels)
         longest = index // self.radix ** (self.levels - 1 - level)
-        return self.factors[bisect_right(self.sections, longest) * self.levels + level]
+        section = bisect_right(self.sections, longest) * self._in_a_section
+        if level == self.levels - 1:
+            return self.factors[section + self._in_a_section - 1]
+        group = self.places[index // self.radix ** (self.levels - 2 - level) % self.radix] if self.places else 0
+        return self.factors[section + group * (self.levels - 1) + level]
 
     def pattern_factors(self) -> tuple[Fraction, ...]:
         """Return the factor of each pattern."""
         if not self.factors:
             return (Fraction(1),)
-        return (*self.factors, self.factors[-1]) if self.baseline else self.factors
+        of_blocks = self.factors[: self._of_blocks]
+        return (*of_blocks, self.factors[-1]) if self.baseline else of_blocks
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `mechanism_from_json` reads."""
-        return super().to_json() | {"factors": [str(factor) for factor in self.factors], "sections": list(self.sections)}
+        lists = {"sections": list(self.sections), "places": list(self.places)}
+        return super().to_json() | {"factors": [str(factor) for factor in self.factors], **lists}
 
     def _node(self, number: int) -> Node:
         if number == 0:

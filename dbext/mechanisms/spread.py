@@ -6,6 +6,9 @@ says what that sum is, no answer is put together: ten years of days cost millise
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,10 +19,11 @@ from dbext.mechanisms.hierarchical import HierarchicalSums, block_counts
 from dbext.mechanisms.least_squares_tree import LeastSquaresTree
 from dbext.mechanisms.levelled import LevelledSums, base_square, ranges_that_matter, squared_widths
 from dbext.mechanisms.protocol import Mechanism
-from dbext.mechanisms.signed_tree import Shape, SignedTree, digit_weights, level_counts
+from dbext.mechanisms.signed_tree import Shape, SignedTree, digit_weights, weighed_blocks
 from dbext.mechanisms.sliding_root import BAND, SlidingRoot
 from dbext.mechanisms.square_root import SquareRoot
 from dbext.mechanisms.weighted_square_root import WeightedSquareRoot, error_variances
+from dbext.privacy.noise import Noise, scaled
 
 #: Rows, in bands of the encoder, after which the error of endless windows no longer grows (by less than 1e-9 of itself).
 _SETTLED = 16
@@ -55,21 +59,32 @@ def _squares(mechanism: Mechanism | EncodedMechanism) -> list[float]:
     if isinstance(mechanism, (SquareRoot, Buffered)):
         return (mechanism.answer_series() ** 2).cumsum()[mechanism.baseline :].tolist()
     if isinstance(mechanism, SignedTree):
-        shape = Shape(mechanism.radix, mechanism.levels)
         if not mechanism.factors:
-            return (digit_weights(mechanism.horizon, shape) + mechanism.baseline).tolist()
-        return _of_factors(mechanism, shape)
+            return (digit_weights(mechanism.horizon, Shape(mechanism.radix, mechanism.levels)) + mechanism.baseline).tolist()
+        return _of_blocks(mechanism, lambda factor: float(factor) ** 2)
     if isinstance(mechanism, (LeastSquaresTree, HierarchicalSums)):
         return mechanism.squares() if isinstance(mechanism, LeastSquaresTree) else block_counts(mechanism)
     last = mechanism.horizon if hasattr(mechanism, "baseline") else 1  # windows of one kind of node are all alike
     return [sum(weight * weight for _, weight in mechanism.answer(period)) for period in range(1, last + 1)]
 
 
-def _of_factors(tree: SignedTree, shape: Shape) -> list[float]:
-    if tree.sections:
-        return [sum(float(tree.factor(number)) ** 2 for number, _ in tree.answer(period)) for period in range(1, tree.horizon + 1)]
-    squares = [float(factor) ** 2 for factor in tree.factors]
-    return (squares @ level_counts(tree.horizon, shape) + tree.baseline * squares[-1]).tolist()
+def _of_blocks(tree: SignedTree, weight: Callable[[Fraction], float]) -> list[float]:
+    sums = weighed_blocks(tree, weight)
+    return (sums + weight(tree.factor(0))).tolist() if tree.baseline else sums.tolist()
+
+
+@lru_cache(maxsize=128)
+def deviations(mechanism: Mechanism | EncodedMechanism, noise: Noise) -> tuple[float, float]:
+    """Return the root mean variance of the answers under a noise, and the largest deviation.
+
+    Blocks of several widths have noise of several laws: wide ones of discrete Laplace noise vary by more than as many squares.
+    """
+    first = mechanism.first if isinstance(mechanism, Epochs) else mechanism
+    if isinstance(first, SignedTree) and first.factors:
+        variances = _of_blocks(first, lambda factor: scaled(noise, factor).variance)
+        return math.sqrt(sum(variances) / len(variances)), math.sqrt(max(variances))
+    squares = spread(mechanism)
+    return math.sqrt(noise.variance * squares.mean), math.sqrt(noise.variance * squares.worst)
 
 
 def _sliding(mechanism: SlidingRoot) -> Spread:

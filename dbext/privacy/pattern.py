@@ -7,15 +7,16 @@ it can be in a ledger: a new kind of set is a new pattern.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from dbext.errors import BadArgument
 from dbext.privacy.grid import MonthGrid, RegularGrid, grid_from_json
-from dbext.privacy.prefixes import Prefixes
+from dbext.privacy.prefixes import Filter, Prefixes
+from dbext.privacy.signed_blocks import SignedBlocks, between
 
-Filter = tuple[int | None, int]
+__all__ = ["Blocks", "Filter", "Pattern", "Prefixes", "Several", "SignedBlocks", "Single", "Tree", "Windows", "pattern_from_json"]
 
 
 class Pattern(Protocol):
@@ -58,7 +59,7 @@ class Single:
 
     def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
         """Yield the filter, if it holds a tick in (since, until]."""
-        return _between(iter([(self.start, self.end)]), since, until)
+        return between(iter([(self.start, self.end)]), since, until)
 
     def span(self) -> tuple[int | None, int | None]:
         """Return the filter."""
@@ -178,7 +179,7 @@ class Tree:
     def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
         """Yield the filters that hold a tick in (since, until], in order of node number."""
         nodes = ((self.grid.end(n - (n & -n)), self.grid.end(n)) for n in range(1, self.count + 1))
-        return _between(nodes, since, until)
+        return between(nodes, since, until)
 
     def span(self) -> tuple[int | None, int | None]:
         """Return the range of all periods."""
@@ -191,78 +192,6 @@ class Tree:
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `pattern_from_json` reads."""
         return {"kind": "tree", "grid": self.grid.to_json(), "count": self.count}
-
-
-@dataclass(frozen=True)
-class SignedBlocks:
-    """The blocks that totals of periods 1 ... count add and subtract: levels of radix^l periods each, all but the highest in full groups.
-
-    A total that is rounded up takes away blocks which are not over yet; their noise is drawn with the first total that uses them. So the
-    blocks of a level reach to the end of the longer block that holds the last total, and one beyond where rounding up carries on.
-    With `within`, blocks end there: what lies beyond that period is in none of them, for it cancels in every total up to it. `used` says
-    how many blocks of each level are used at all, where that is known to be fewer; `only` restricts the pattern to one level, `part` to
-    what lies in the longest blocks from one number on (0 is the first) and before another.
-    """
-
-    grid: RegularGrid | MonthGrid
-    count: int
-    radix: int
-    levels: int
-    within: int | None = None
-    used: tuple[int, ...] | None = None
-    only: int | None = None
-    part: tuple[int, int] | None = None
-
-    def __post_init__(self):
-        if self.count < 1 or self.radix < 2 or self.levels < 1:  # noqa: PLR2004 the smallest radix
-            raise BadArgument("a signed tree needs a period, a radix of at least 2 and one level")
-
-    is_finite = True
-    cycle = None
-
-    def blocks(self, level: int) -> int:
-        """Return the number of blocks of a level that a total may use."""
-        reach = self.count
-        for _ in range(level):
-            reach = reach // self.radix + 1
-        bound = reach if level == self.levels - 1 else (reach // self.radix + 1) * self.radix
-        return bound if self.used is None else min(bound, self.used[level])
-
-    def filters(self, since: int | None = None, until: int | None = None) -> Iterator[Filter]:
-        """Yield the filters that hold a tick in (since, until], level by level."""
-        for level in self._listed():
-            length = self.radix**level
-            blocks = ((self.grid.end(n * length), self.grid.end(self._cut((n + 1) * length))) for n in self._numbers(level))
-            yield from _between((block for block in blocks if block[0] < block[1]), since, until)
-
-    def span(self) -> tuple[int | None, int | None]:
-        """Return the range that the blocks cover."""
-        numbers = [(self.radix**level, self._numbers(level)) for level in self._listed()]
-        first, last = min(length * one.start for length, one in numbers), max(length * max(one.start, one.stop) for length, one in numbers)
-        return self.grid.end(self._cut(first)), self.grid.end(self._cut(last))
-
-    def _numbers(self, level: int) -> range:
-        if self.part is None:
-            return range(self.blocks(level))
-        inside = self.radix ** (self.levels - 1 - level)
-        return range(self.part[0] * inside, min(self.part[1] * inside, self.blocks(level)))
-
-    def _listed(self) -> Sequence[int]:
-        return range(self.levels) if self.only is None else (self.only,)
-
-    def _cut(self, period: int) -> int:
-        return period if self.within is None else min(period, self.within)
-
-    def through(self, period: int) -> SignedBlocks:
-        """Return the blocks that totals up to a period may use."""
-        return replace(self, count=min(period, self.count))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tagged form that `pattern_from_json` reads."""
-        shape = {"count": self.count, "radix": self.radix, "levels": self.levels, "within": self.within, "only": self.only}
-        used = None if self.used is None else list(self.used)
-        part = None if self.part is None else list(self.part)
-        return {"kind": "signed_blocks", "grid": self.grid.to_json(), **shape, "used": used, "part": part}
 
 
 @dataclass(frozen=True)
@@ -391,9 +320,3 @@ def pattern_from_json(data: dict[str, Any]) -> Single | Windows | Tree | SignedB
         raise BadArgument(f"unknown pattern {kind!r}")
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items() if name not in ("kind", "grid")}
     return kinds[kind](grid_from_json(data["grid"]), **fields)
-
-
-def _between(filters: Iterator[Filter], since: int | None, until: int | None) -> Iterator[Filter]:
-    if since is None and until is None:
-        return filters
-    return (one for one in filters if (since is None or one[1] > since) and (until is None or one[0] is None or one[0] < until))

@@ -19,7 +19,7 @@ from dbext.mechanisms.encoded import is_encoded
 from dbext.mechanisms.epochs import continuing
 from dbext.mechanisms.joint_bounds import joint_bounds
 from dbext.mechanisms.protocol import Mechanism
-from dbext.mechanisms.spread import spread
+from dbext.mechanisms.spread import deviations, spread
 from dbext.mechanisms.storage import numbers_kept
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.calibrate import noise_for
@@ -274,10 +274,9 @@ def _ranked(plans: list[Plan], request: Request) -> tuple[Candidate, ...]:
 
 
 def _measured(found: Plan, cells: int) -> Candidate:
-    squares, variance = spread(found.mechanism), found.noise.variance
-    widest, kept = found.half_width_95(squares.period), numbers_kept(found.mechanism)
+    widest, kept = found.half_width_95(spread(found.mechanism).period), numbers_kept(found.mechanism)
     stored = None if kept is None else kept * cells
-    return Candidate(found, math.sqrt(variance * squares.mean), math.sqrt(variance * squares.worst), widest, stored)
+    return Candidate(found, *deviations(found.mechanism, found.noise), widest, stored)
 
 
 def _is_large(one: Candidate) -> bool:

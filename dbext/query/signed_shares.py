@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from dbext.mechanisms.divided_tree import division
 from dbext.mechanisms.signed_tree import Shape as TreeShape
-from dbext.mechanisms.signed_tree import SignedTree, level_counts, signed_blocks, used_blocks
+from dbext.mechanisms.signed_tree import SignedTree, level_counts, used_blocks
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.query.periods import Grid
 
@@ -16,8 +16,8 @@ MOST_LEVELS = 5
 #: Widths are multiples of 1 / 16 of the narrowest, and no more than 16 of it: short enough for fast exact sampling.
 _FINENESS, _WIDEST = 16, 16
 _FINALISTS = 6
-#: Sections of one tree, the longest horizon that is cut into them, and how fine their widths are.
-_MOST_SECTIONS, _LONGEST_SECTIONED, _FINER = 8, 4_096, 64
+#: How fine the widths of a divided tree's blocks are, and how wide they may be.
+_FINER, _WIDER = 64, 512
 #: Lives of so many mutations gain by sections; without a limit there are many.
 _FEW, _MANY = 2, 1_000
 
@@ -45,33 +45,24 @@ def signed_trees(grid: Grid, horizon: int, types: Sequence[EntryType], *, baseli
             yield SignedTree(grid, horizon, *tree.shape, baseline, factors)
         elif tree.shape != even.shape:
             yield SignedTree(grid, horizon, *tree.shape, baseline)
-        if horizon <= _LONGEST_SECTIONED and (sectioned := _sectioned(grid, horizon, tree.shape, types, baseline=baseline)):
-            yield sectioned
+    if divided := _divided(grid, horizon, types, baseline=baseline):
+        yield divided
 
 
-def _sectioned(grid: Grid, horizon: int, shape: TreeShape, types: Sequence[EntryType], *, baseline: bool) -> SignedTree | None:
-    """Return a tree that divides the budget anew in every section: the longest blocks, or a few of them together.
+def _divided(grid: Grid, horizon: int, types: Sequence[EntryType], *, baseline: bool) -> SignedTree | None:
+    """Return the best tree that divides the budget anew in every section and group of places, for lives that touch few blocks.
 
-    In a section the widths are those of `_weighed`, with its own uses, times the sum of c_l^(2/3) u_l^(1/3): then an entry that changes
-    once loses the same in every section. None where there is but one longest block, and for lives that may touch many: they meet the worst.
+    A section is a longest block, or a few of them together. None where there is but one longest block, and for lives that may touch many:
+    they meet the worst. What is in the baseline is in no block of such a life: it takes all that a path takes.
     """
     if any(one.constraint.active_within is not None or (one.constraint.max_mutations or _MANY) > _FEW for one in types):
         return None
-    longest = used_blocks(horizon, shape)[-1]
-    sections = tuple(range(0, longest, -(-longest // _MOST_SECTIONS)))
-    if len(sections) < 2:  # noqa: PLR2004 one section is a tree without
+    divided = [one for shape in _shapes(horizon) if (one := division(horizon, shape)) is not None]
+    if not divided:
         return None
-    uses = [[1e-6] * shape.levels for _ in sections]
-    for total in range(1, horizon + 1):
-        for level, index, _ in signed_blocks(total, *shape):
-            uses[bisect_right(sections, index // shape.radix ** (shape.levels - 1 - level)) - 1][level] += 1
-    blocks = [(shape.radix**level, number) for level, number in enumerate(used_blocks(horizon, shape))]
-    touched = [max((_touched(grid, number, length, one.constraint) for one in types), default=1) for length, number in blocks]
-    widths = []
-    for own in uses:
-        costs = sum(touch ** (2 / 3) * use ** (1 / 3) for touch, use in zip(touched, own, strict=True))
-        widths += [(touch / use) ** (1 / 3) * costs for touch, use in zip(touched, own, strict=True)]
-    return SignedTree(grid, horizon, *shape, baseline, _factors(widths, _FINER), sections[1:])
+    best = min(divided, key=lambda one: one.burden)
+    factors = _factors((*best.widths, 1.0) if baseline else best.widths, _FINER, _WIDER)
+    return SignedTree(grid, horizon, *best.shape, baseline, factors, best.sections[1:], best.places)
 
 
 def _weighed_trees(grid: Grid, horizon: int, types: Sequence[EntryType]) -> list[_Tree]:
@@ -115,6 +106,6 @@ def _touched(grid: Grid, blocks: int, length: int, constraint: Constraint) -> in
     return max(1, min(limits))
 
 
-def _factors(widths: Sequence[float], fineness: int = _FINENESS) -> tuple[Fraction, ...]:
+def _factors(widths: Sequence[float], fineness: int = _FINENESS, widest: int = _WIDEST) -> tuple[Fraction, ...]:
     narrowest = min(widths)
-    return tuple(Fraction(round(min(width / narrowest, _WIDEST) * fineness), fineness) for width in widths)
+    return tuple(Fraction(round(min(width / narrowest, widest) * fineness), fineness) for width in widths)

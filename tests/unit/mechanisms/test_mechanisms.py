@@ -157,11 +157,25 @@ def test_signed_trees_charge_what_they_have_drawn_at_every_period(shape):
 
 
 @pytest.mark.parametrize("baseline", [False, True])
-@pytest.mark.parametrize(("radix", "levels", "sections"), [(3, 2, (1, 4)), (4, 3, (2,)), (12, 2, (1, 2, 3))])
-def test_sections_of_a_signed_tree_are_charged_with_their_own_noise(radix, levels, sections, baseline):
+@pytest.mark.parametrize(
+    ("radix", "levels", "sections", "places"),
+    [
+        (3, 2, (1, 4), ()),
+        (4, 3, (2,), ()),
+        (12, 2, (1, 2, 3), ()),
+        (4, 3, (2,), (0, 1, 2, 1)),
+        (3, 3, (1, 2, 3), (0, 1, 0)),
+        (3, 4, (), (1, 0, 0)),
+        (2, 4, (3,), (0, 1)),
+        (5, 2, (2,), (0, 1, 2, 1, 0)),
+    ],
+)
+def test_sections_of_a_signed_tree_are_charged_with_their_own_noise(radix, levels, sections, places, baseline):
     """At every period all that was drawn is charged with the noise it has; in the end everything once, in one pattern."""
-    factors = tuple(Fraction(3 + n, 4) for n in range(levels * (len(sections) + 1)))
-    tree, alike = SignedTree(WEEKS, 40, radix, levels, baseline, factors, sections), SignedTree(WEEKS, 40, radix, levels, baseline)
+    in_a_section = (max(places, default=0) + 1) * (levels - 1) + 1
+    factors = tuple(Fraction(3 + n, 4) for n in range(in_a_section * (len(sections) + 1) + (baseline and radix > 3)))
+    tree = SignedTree(WEEKS, 40, radix, levels, baseline, factors, sections, places)
+    alike = SignedTree(WEEKS, 40, radix, levels, baseline)
     parts, drawn = list(zip(tree.patterns(), tree.pattern_factors(), strict=True)), []
     for period in range(1, 41):
         assert tree.answer(period) == alike.answer(period)
@@ -176,7 +190,10 @@ def test_sections_of_a_signed_tree_are_charged_with_their_own_noise(radix, level
         start, end = pattern.span()
         assert all((start is None or (one[0] is not None and start <= one[0])) and one[1] <= end for one in held)
         assert pattern_from_json(pattern.to_json()) == pattern
-    for wrong in ((factors[1:], sections), ((), sections), (factors, ())):
+    exact = [sum(float(tree.factor(number)) ** 2 for number, _ in tree.answer(period)) for period in range(1, 41)]
+    assert spread(tree).mean == pytest.approx(sum(exact) / 40)
+    assert mechanism_from_json(json.loads(json.dumps(tree.to_json()))) == tree
+    for wrong in ((factors[2:], sections, places), ((), sections or (1,), places), (factors, (*sections, 5), places), (factors, sections, (0,))):
         with pytest.raises(BadArgument):
             SignedTree(WEEKS, 40, radix, levels, baseline, *wrong)
 
