@@ -167,8 +167,9 @@ def test_a_writer_needs_no_right_on_anything_private_and_row_security_hides_noth
         ("row", "FOR EACH ROW EXECUTE FUNCTION dbext_private.capture_rowinsert_{}()"),
     ],
 )
-def test_a_capture_function_on_the_wrong_table_is_noticed(tracked, capture, trigger):
-    table = tracked(capture=capture)
+@pytest.mark.parametrize("real_time", [False, True])
+def test_a_capture_function_on_the_wrong_table_is_noticed(tracked, capture, trigger, real_time):
+    table = tracked(capture=capture, real_time=real_time)
     table.execute(f"CREATE TABLE other (id integer, value text); CREATE TRIGGER wrong AFTER INSERT ON other {trigger.format(table.number)}")
     with pytest.raises(psycopg.Error) as caught:
         table.execute("INSERT INTO other VALUES (1, 'one')")

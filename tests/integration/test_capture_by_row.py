@@ -132,3 +132,15 @@ def test_only_dbext_now_of_an_administrator_is_heard(tracked, database, capture)
         session.execute("SET dbext.now = '2001-01-01'; INSERT INTO entry VALUES (1, 'a'); UPDATE entry SET value = 'b'; DELETE FROM entry")
         assert table.fetch("SELECT DISTINCT extract(year FROM mutated_at) = 2001 FROM {log} WHERE op <> 'B'") == [(heard,)]
         table.execute(f"DELETE FROM dbext_private.log_{table.number}")
+
+
+@KINDS
+@pytest.mark.parametrize("real_time", [False, True])
+def test_rows_without_a_unit_are_refused(tracked, capture, real_time):
+    definition = "id integer PRIMARY KEY, value text NOT NULL"
+    table = tracked(definition, rows="VALUES (1, 'one')", unit=["value"], rows_per_unit=2, capture=capture, real_time=real_time)
+    table.execute("ALTER TABLE entry ALTER value DROP NOT NULL")
+    for statement in ("INSERT INTO entry VALUES (9, NULL)", "UPDATE entry SET value = NULL"):
+        with pytest.raises(psycopg.Error, match="privacy unit is NULL"):
+            table.execute(statement)
+    assert ops(table) == ""
