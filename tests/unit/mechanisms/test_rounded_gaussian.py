@@ -239,13 +239,13 @@ def test_the_source_decides_everything(wide, grain):
     "sigma_squared", [Fraction(1, 10**400), Fraction(10**9, 7), Fraction(2**96), Fraction(10**40 + 1, 3), Fraction(2**300, 5), Fraction(10**400)]
 )
 def test_deviations_of_any_length(wide, sigma_squared):
-    drawn = sampling._rounded_gaussian(sigma_squared, 3000, wide=wide)
+    drawn = sampling._rounded_gaussian(sigma_squared, 5000, wide=wide)
     assert all(type(value) is int for value in drawn)
     if sigma_squared < 1:
         assert set(drawn) == {0}
     else:
-        square = sum(Fraction(value * value) for value in drawn) / 3000 / sigma_squared
-        assert Fraction(83, 100) < square < Fraction(117, 100)
+        square = sum(Fraction(value * value) for value in drawn) / 5000 / sigma_squared
+        assert Fraction(83, 100) < square < Fraction(117, 100), "a chance of exp(-2500 (0.17 - ln 1.17)) = 8e-15 (Chernoff)"
         assert len({value % 64 for value in drawn}) == 64, "the last bits are as random as the first"
 
 
