@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dbext.errors import NotSupported
@@ -145,11 +145,13 @@ def test_what_fits_beside_pure_charges(epsilon, delta):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 3 * PICOS), st.integers(0, PICOS // 2))
+@example(1, 2)
 def test_the_epsilon_of_both_is_the_least_that_holds_them(pure, rho):
     found = epsilon_of_both(pure, rho, DELTA)
     if pure and rho:
         assert rho_beside(pure, Fraction(found), DELTA) >= rho
-        assert rho_beside(pure, Fraction(found) * (1 - Fraction(1, 10**7)), DELTA) < rho
+        less = max(Fraction(found) / 10**7, Fraction(2, PICOS))
+        assert rho_beside(pure, Fraction(found) - less, DELTA) < rho
     assert found >= max(epsilon_of(rho, DELTA), Fraction(pure, PICOS))
     assert found <= Fraction(epsilon_of_both(pure, rho + PICOS // 1000, DELTA))
 
