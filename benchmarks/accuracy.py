@@ -2,10 +2,9 @@
 
 With delta > 0 the release asks for the whole of its budget, so that prices in epsilon and in rho are compared; what is best in rho, for a
 budget that holds more, stands beside it. Errors are exact root mean squares over the periods and exact worst ones, at a lifetime epsilon
-of 1 for the worst entry; nothing is drawn, but for OpenDP's least-squares tree, whose error is estimated from draws of its own. Bounds
-are certified (benchmarks/optimum.py), at the exact conversion of continuous Gaussian noise. Other packages (benchmarks/peers.py) protect
-one event, so that they are compared at one mutation for each entry. Every row is printed as it comes; at last the goals are checked, and
-what misses them is listed.
+of 1 for the worst entry; nothing is drawn. Bounds are certified (benchmarks/optimum.py), at the exact conversion of continuous Gaussian
+noise. Other packages (benchmarks/peers.py) protect one event, so that they are compared at one mutation for each entry. Every row is
+printed as it comes; at last the goals are checked, and what misses them is listed.
 
 A full run takes a quarter of an hour of processor time with all packages installed. `--horizon` and `--window` run a part of it, `--read`
 puts parts together. `--empirical` also draws every mechanism 10,000 times and compares what comes out with the prediction; `--plot FILE`

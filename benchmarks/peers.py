@@ -1,6 +1,7 @@
 """What other packages reach, at epsilon 1 and one event for each entry: dpcrpy, OpenDP and jax-privacy, where they are installed.
 
-dpcrpy states its exact errors. OpenDP's tree with consistency restates the past; its error is estimated from draws of its own.
+dpcrpy states its exact errors. OpenDP's tree with consistency restates the past: its early totals use late counts. Its error is that of
+its own consistency map, which is tried on a sample of the nodes of each level.
 jax-privacy's strategies are Gaussian; errors are those that it states itself, or exact ones of the matrix that it would use.
 
 With delta > 0 each gets the smaller of two errors: that of its Laplace noise, if it has one, and that of continuous Gaussian noise at the
@@ -24,8 +25,8 @@ from dbext.privacy.comparison import gaussian_sigma
 
 PACKAGES = {"dpcrpy": "dpcrpy", "opendp": "opendp", "jax-privacy": "jax_privacy"}
 ABSENT = [name for name, module in PACKAGES.items() if find_spec(module) is None]
-#: Of a tree that is estimated; a run of more nodes than so many would take minutes.
-DRAWS = 40
+#: Nodes of a level, with leaves below them and without, that OpenDP's tree is measured with: all where they are fewer. Counts are whole.
+SAMPLE, _UNIT = 300, 10**6
 #: Up to here each is worked out in the time of a short run, and of a full one.
 LONGEST_DENSE, QUICK_DENSE = 512, 64
 LONGEST_BANDED, LONGEST_MEAN, QUICK_BUFFERED = 16384, 1024, 64
@@ -92,21 +93,31 @@ def _stated(method: type, size: int, noise: object, periods: int) -> float:
 
 
 def opendp(periods: int) -> Iterator[Peer]:
-    """Yield OpenDP's tree with consistency, its error estimated."""
+    """Yield OpenDP's tree with consistency: the root of the sum, over all nodes, of what noise of one on a node does to the totals."""
     try:
         import opendp.prelude as dp
     except ImportError:
         return
     dp.enable_features("contrib")
     branching = int(dp.t.choose_branching_factor(size_guess=periods))
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-    scale = 1000.0
-    noisy = dp.t.make_b_ary_tree(*space, leaf_count=periods, branching_factor=branching) >> dp.m.then_laplace(scale)
     consistent = dp.t.make_consistent_b_ary_tree(branching_factor=branching)
-    squares = [(np.cumsum(consistent(noisy([0] * periods))[:periods]) ** 2).mean() for _ in range(DRAWS)]
-    error = math.sqrt(np.mean(squares) / 2) / scale
     levels = math.ceil(math.log(periods) / math.log(branching) - 1e-9) + 1
-    yield Peer("OpenDP consistent tree", error * math.sqrt(levels), error * math.sqrt(2) * levels)
+    sizes = [branching**level for level in range(levels - 1)] + [periods]
+    variance, first, random = 0.0, 0, np.random.default_rng(1)
+    for level, size in enumerate(sizes):
+        used = -(-periods // branching ** (levels - 1 - level))
+        for nodes in (range(first, first + used), range(first + used, first + size)):
+            some = nodes if len(nodes) <= SAMPLE else (nodes[place] for place in random.choice(len(nodes), SAMPLE, replace=False))
+            variance += len(nodes) * float(np.mean([_response(consistent, node, sum(sizes), periods) for node in some] or [0.0]))
+        first += size
+    yield Peer("OpenDP consistent tree", math.sqrt(variance * levels), math.sqrt(2 * variance) * levels)
+
+
+def _response(consistent: Callable[[list[int]], list[float]], node: int, nodes: int, periods: int) -> float:
+    """Return the mean over the totals of the squared effect of one on a node."""
+    values = [0] * nodes
+    values[node] = _UNIT
+    return float((np.cumsum(consistent(values)[:periods]) ** 2).mean()) / _UNIT**2
 
 
 def jax_privacy(periods: int, *, quick: bool) -> Iterator[Peer]:
