@@ -15,8 +15,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 BUFFERS, BITS = 5, 24
-#: Horizons from 2^6 to 2^18, four to the octave.
-HORIZONS = [round(2 ** (quarter / 4)) for quarter in range(24, 73)]
+#: Horizons from 2^6 to 2^18.75, four to the octave: up to four times the longest one that a release can have.
+HORIZONS = [round(2 ** (quarter / 4)) for quarter in range(24, 76)]
 TABLE = Path(__file__).parent.parent / "dbext" / "mechanisms" / "buffered_table.py"
 
 HEADER = '''"""The buffers of running totals by horizon, in units of 2^-24: written by `python -m benchmarks.buffers --write`."""
@@ -31,11 +31,19 @@ TABLE: tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...] = (
 FOOTER = ''')
 
 
-def parameters(horizon: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return weights and decays for the listed horizon next to this one: within 0.1% of the error that its own would have."""
-    place = bisect_left([listed for listed, _, _ in TABLE], horizon)
+#: Buffers of so many times the horizon err least where entries change again.
+_AGAIN = 4
+
+
+def parameters(horizon: int, *, again: bool = False) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return weights and decays for the listed horizon next to this one: within 0.1% of the error that its own would have.
+
+    They are chosen for entries that change once. Later changes of those that change `again` cost less where coefficients fall more slowly.
+    """
+    wanted = horizon * _AGAIN if again else horizon
+    place = bisect_left([listed for listed, _, _ in TABLE], wanted)
     near = TABLE[max(0, place - 1) : place + 1]
-    _, weights, decays = min(near, key=lambda one: max(one[0], horizon) / min(one[0], horizon))
+    _, weights, decays = min(near, key=lambda one: max(one[0], wanted) / min(one[0], wanted))
     return weights, decays
 '''
 

@@ -130,10 +130,13 @@ class Buffered(SeriesTotals):
         return list(zip(self.weights, self.decays, strict=True))
 
 
-def buffered(grid: RegularGrid | MonthGrid, horizon: int, baseline: bool) -> Buffered:  # noqa: FBT001 a property of the release
-    """Return the mechanism for a horizon: its buffers from the table, its lattice so fine that rounding costs nothing that shows."""
-    length = (horizon + 1).bit_length()
-    return Buffered(grid, horizon, baseline, *parameters(horizon), scale=_SPARE + (length + 1) // 2, guard=length + _SPARE // 2)
+def buffered(grid: RegularGrid | MonthGrid, horizon: int, *, baseline: bool, again: bool = False) -> Buffered:
+    """Return the mechanism for a horizon: its buffers from the table, its lattice so fine that rounding costs nothing that shows.
+
+    `again` says whether entries change more than once; what any of them costs is proven for either.
+    """
+    length, circuit = (horizon + 1).bit_length(), parameters(horizon, again=again)
+    return Buffered(grid, horizon, baseline, *circuit, scale=_SPARE + (length + 1) // 2, guard=length + _SPARE // 2)
 
 
 @lru_cache(maxsize=8)

@@ -55,12 +55,23 @@ TABLE: tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...] = (
     (185364, (90151, 208131, 688271, 2216913, 4932311), (16776942, 16772928, 16728798, 16245015, 11704189)),
     (220436, (83212, 196685, 662616, 2177229, 4992440), (16776984, 16773488, 16733635, 16280608, 11851495)),
     (262144, (76820, 185879, 637847, 2137532, 5049375), (16777020, 16773973, 16737973, 16313736, 11994825)),
+    (311744, (70929, 175673, 613938, 2097947, 5103037), (16777050, 16774394, 16741867, 16344565, 12134158)),
+    (370728, (65500, 166031, 590873, 2058415, 5153574), (16777076, 16774759, 16745364, 16373282, 12269857)),
+    (440872, (60495, 156922, 568605, 2019053, 5200998), (16777097, 16775076, 16748507, 16400038, 12401946)),
 )
 
 
-def parameters(horizon: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return weights and decays for the listed horizon next to this one: within 0.1% of the error that its own would have."""
-    place = bisect_left([listed for listed, _, _ in TABLE], horizon)
+#: Buffers of so many times the horizon err least where entries change again.
+_AGAIN = 4
+
+
+def parameters(horizon: int, *, again: bool = False) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return weights and decays for the listed horizon next to this one: within 0.1% of the error that its own would have.
+
+    They are chosen for entries that change once. Later changes of those that change `again` cost less where coefficients fall more slowly.
+    """
+    wanted = horizon * _AGAIN if again else horizon
+    place = bisect_left([listed for listed, _, _ in TABLE], wanted)
     near = TABLE[max(0, place - 1) : place + 1]
-    _, weights, decays = min(near, key=lambda one: max(one[0], horizon) / min(one[0], horizon))
+    _, weights, decays = min(near, key=lambda one: max(one[0], wanted) / min(one[0], wanted))
     return weights, decays

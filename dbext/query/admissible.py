@@ -66,7 +66,7 @@ def _totals(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator
     kinds = _LAPLACE if pure else _EITHER if shape.horizon <= LONGEST_PLAIN else _GAUSSIAN
     if shape.horizon > MAX_HORIZON:
         _refuse_pure(pure=pure)
-        yield buffered(*what, shape.baseline), _GAUSSIAN
+        yield buffered(*what, baseline=shape.baseline, again=_change_again(shape, types)), _GAUSSIAN
         return
     if shape.horizon <= LONGEST_PLAIN:
         yield PlainSums(*what, shape.baseline), kinds
@@ -80,7 +80,7 @@ def _totals(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator
     yield SquareRoot(*what, shape.baseline), _GAUSSIAN
     yield WeightedSquareRoot(*what, shape.baseline), _GAUSSIAN
     if shape.horizon > LONGEST_ALL_KEPT or shape.horizon * shape.cells > MOST_STORED:
-        yield buffered(*what, shape.baseline), _GAUSSIAN
+        yield buffered(*what, baseline=shape.baseline, again=_change_again(shape, types)), _GAUSSIAN
 
 
 def _refuse_pure(*, pure: bool) -> None:
@@ -101,6 +101,12 @@ def _sliding(windows: Windows, *, pure: bool) -> Iterator[Option]:
         yield layered, _LAPLACE if pure else _GAUSSIAN
     if not pure and assembled.remainder == 0 and 1 < assembled.steps <= LONGEST_ROOT:
         yield SlidingRoot(windows.grid, assembled.steps, windows.age, windows.count), _GAUSSIAN
+
+
+def _change_again(shape: Shape, types: Sequence[EntryType]) -> bool:
+    """Whether some entries change a sum more than once; events are of one sign, however many."""
+    limits = [one.constraint for one in types]
+    return not shape.measure.counts_events and any(one.max_mutations != 1 and one.active_within != 0 for one in limits)
 
 
 def _aged(shape: Shape) -> Grid:

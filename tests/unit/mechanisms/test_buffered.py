@@ -27,6 +27,7 @@ from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
 from dbext.privacy.noise import DiscreteGaussian
 from dbext.privacy.profile import cost_per_touch, lifetime, reach
+from dbext.query.shape import MAX_BUFFERED_HORIZON
 from tests.unit.mechanisms.test_joint_sensitivity import CONSTRAINTS, admissible, effect, lives
 
 DAILY = RegularGrid(0, 1)
@@ -79,7 +80,7 @@ def test_the_draws_can_be_read_from_the_totals_and_the_state_is_the_same(horizon
 @pytest.mark.parametrize("baseline", [False, True])
 def test_the_noise_is_the_answers_weights_times_the_draws(baseline):
     """But for rounding, which is far below what can be seen."""
-    mechanism, chance = buffered(DAILY, 300, baseline), random.Random(3)
+    mechanism, chance = buffered(DAILY, 300, baseline=baseline), random.Random(3)
     draws = [[round(chance.gauss(0, 2**27))] for _ in range(mechanism.positions)]
     noises = noises_of(mechanism, draws)
     for period in (1, 2, 17, 300):
@@ -213,6 +214,19 @@ def test_a_horizon_takes_the_parameters_of_the_nearest_one():
         assert parameters(listed) == (weights, decays) == parameters(round(listed * 1.05))
     assert parameters(1) == TABLE[0][1:]
     assert parameters(10**7) == TABLE[-1][1:]
+    assert parameters(1000, again=True) == parameters(4000)
+    assert TABLE[-1][0] >= 3.5 * MAX_BUFFERED_HORIZON
+
+
+@pytest.mark.parametrize(("changes", "ratio"), [(2, 0.975), (4, 0.97), (12, 0.985)])
+@pytest.mark.parametrize("horizon", [6_000, 100_000])
+def test_buffers_for_entries_that_change_again_err_less(horizon, changes, ratio):
+    def error(again):
+        mechanism = buffered(DAILY, horizon, baseline=False, again=again)
+        norm = lifetime(mechanism.profile(Measure.NET, False, limits := reach(Constraint(changes), horizon, 1, 1)), Measure.NET, limits)
+        return (spread(mechanism).mean * norm) ** 0.5
+
+    assert error(again=True) < ratio * error(again=False)
 
 
 @pytest.mark.parametrize("grid", [RegularGrid(5, 7), MonthGrid(4, 1)])
