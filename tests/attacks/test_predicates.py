@@ -12,7 +12,7 @@ import pytest
 #: Objects that someone who may create things plants beside the table.
 PLANTED = """
 CREATE FUNCTION tell(text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'saw it'; RETURN true; END $$;
-CREATE FUNCTION slow(text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.4); RETURN true; END $$;
+CREATE FUNCTION slow(text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1.5); RETURN true; END $$;
 CREATE FUNCTION meets(text, integer) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'saw it'; RETURN true; END $$;
 CREATE OPERATOR ~~~ (LEFTARG = text, RIGHTARG = integer, FUNCTION = meets);
 CREATE FUNCTION weak_count(predicate text) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -27,7 +27,7 @@ TELLING = {
     "overflow of a numeric": "name = 'victim' AND exp(id * 999999.0) > 0",
     "a function that raises notices": "name = 'victim' AND tell(name)",
     "a function that sleeps": "name = 'victim' AND slow(name)",
-    "sleeping": "name = 'victim' AND pg_sleep(0.4)::text = ''",
+    "sleeping": "name = 'victim' AND pg_sleep(1.5)::text = ''",
     "a regular expression that blows up": "name = 'victim' AND repeat(note, 20) ~ '^((x+)\\2)*y$'",
     "a regular expression that is none": "name = 'victim' AND note ~ (name || '(')",
     "an operator of somebody's": "name = 'victim' AND name ~~~ 7",
@@ -78,7 +78,7 @@ class Town:
             self.connection.execute(sql, params)
         except psycopg.Error as error:
             outcome = (error.sqlstate, error.diag.message_primary, error.diag.message_detail, error.diag.message_hint)
-        return outcome, tuple(self.notices), time.monotonic() - before > 0.35
+        return outcome, tuple(self.notices), time.monotonic() - before > 1.2
 
     def ask(self, predicate):
         call = "SELECT dp_window_count('person', '2020-01-01', '2020-01-02', predicate => %s, epsilon => 1)"
