@@ -20,6 +20,7 @@ from dbext.service import noising
 from dbext.service.due import due_of
 from dbext.service.noising import answers, exact_nodes
 from tests.chance import FAR, SIGMAS, fewest
+from tests.integration.test_buffered_releases import keep_few
 from tests.integration.whitened import mean_square
 
 KEYS = "VALUES ('A'), ('B'), ('C')"
@@ -33,7 +34,7 @@ LOUD = {"1e-6": 3, "0": 3}
 CHOICES = {
     "square_root": (TOTAL, {"measure": "state", "horizon": 12}, {"max_mutations": 4}, "1e-6"),
     "weighted_square_root": (TOTAL, {"measure": "net", "horizon": 12}, {"max_mutations": 1}, "1e-6"),
-    "buffered": (TOTAL, {"measure": "state", "horizon": 5000}, {"max_mutations": 1}, "1e-6"),
+    "buffered": (TOTAL, {"measure": "state", "horizon": 5000}, {"max_mutations": 4}, "1e-6"),
     "sliding_root": (WINDOW, {"measure": "net"}, {"max_mutations": 2}, "1e-6"),
     "signed_tree": (TOTAL, {"measure": "state", "horizon": 60}, {"max_mutations": 4}, "0"),
     "plain_sums": (TOTAL, {"measure": "net", "horizon": 5}, {"max_mutations": 2}, "0"),
@@ -52,6 +53,8 @@ def limited(cases):
 
 def declare(cases, name, mechanism, epsilon, keys=KEYS):
     text, options, _, _ = CHOICES[mechanism]
+    if mechanism == "buffered":
+        keep_few(cases, 3 * 7)
     said = cases.declare(name, text, every="1 day", epsilon=epsilon, groups=keys, **options)
     assert f"mechanism {mechanism};" in said
 
