@@ -15,8 +15,8 @@ from pathlib import Path
 from benchmarks.bench import private_database, show
 from dbext.mechanisms import sampling
 
-SIZES = {"plain": 1_000, "wide": 200_000}
-FEW = 50
+#: How many draws at once, and in all. Numpy is loaded here, so that only a few rounded draws are made without it.
+SIZES = {"plain": (50, 10_000), "wide": (200_000, 200_000)}
 SCALE, SIGMA_SQUARED = Fraction(3604481, 8192), Fraction(2252801, 512)
 GROUPS, DAYS = 1_000, 3_653
 
@@ -32,26 +32,12 @@ def rate(draw: Callable[[int], object], size: int) -> float:
 def ours() -> dict[str, float]:
     """Return draws per second of each sampler, in small draws (plain Python) and in large ones (numpy)."""
     return {
-        f"{name}, {form} ({size} at once)": rate(draw, size)
-        for form, size in SIZES.items()
+        f"{name}, {form} ({least} at once)": rate(lambda size, draw=draw, least=least: [draw(least) for _ in range(size // least)], total)
+        for form, (least, total) in SIZES.items()
         for name, draw in (
             ("discrete Laplace", lambda size: sampling.discrete_laplace(SCALE, size)),
-            ("discrete Gaussian", lambda size: sampling.discrete_gaussian(SIGMA_SQUARED, size)),
+            ("rounded Gaussian", lambda size: sampling.rounded_gaussian(SIGMA_SQUARED, size)),
         )
-    }
-
-
-def rounded() -> dict[str, float]:
-    """Return draws per second of rounded Gaussian noise: plain only a few at once, since numpy is loaded here."""
-
-    def few(size: int) -> None:
-        for _ in range(size // FEW):
-            sampling.rounded_gaussian(SIGMA_SQUARED, FEW)
-
-    many = SIZES["wide"]
-    return {
-        f"rounded Gaussian, plain ({FEW} at once)": rate(few, 10 * SIZES["plain"]),
-        f"rounded Gaussian, wide ({many} at once)": rate(lambda size: sampling.rounded_gaussian(SIGMA_SQUARED, size), many),
     }
 
 
@@ -66,7 +52,7 @@ def opendp() -> dict[str, float]:
     domain = dp.vector_domain(dp.atom_domain(T=int))
     laplace = dp.m.make_laplace(domain, dp.l1_distance(T=int), scale=float(SCALE))
     gaussian = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=float(SIGMA_SQUARED) ** 0.5)
-    size = SIZES["wide"] // 10
+    size = SIZES["wide"][0] // 10
     return {
         f"OpenDP {name} ({size} at once)": rate(lambda size, measure=measure: measure([0] * size), size)
         for name, measure in (("discrete Laplace", laplace), ("discrete Gaussian", gaussian))
@@ -80,7 +66,7 @@ def memory() -> dict[str, float]:
     with private_database("memory") as connection:
         connection.execute("CREATE TABLE stored (node_no bigint PRIMARY KEY, noisy numeric[] NOT NULL)")
         for day in range(days):
-            connection.execute("INSERT INTO stored VALUES (%s, %s::numeric[])", (day, sampling.discrete_gaussian(sigma, GROUPS)))
+            connection.execute("INSERT INTO stored VALUES (%s, %s::numeric[])", (day, sampling.rounded_gaussian(sigma, GROUPS)))
         connection.execute(
             "CREATE TABLE published (window_end timestamptz, window_start timestamptz, county text, state float8, std_error float8,"
             " lower_95 float8, upper_95 float8, release_no bigint, status text, PRIMARY KEY (window_end, county))"
@@ -108,7 +94,7 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="also store a year of rows and measure them")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
-    show("samples per second", ours() | rounded() | opendp(), options.json)
+    show("samples per second", ours() | opendp(), options.json)
     if options.memory:
         show("stored noise", memory(), options.json)
 

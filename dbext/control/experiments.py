@@ -20,10 +20,10 @@ from dbext.control.cluster import Cluster
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.audit_bound import epsilon_lower_bound, mu_lower_bound
 from dbext.privacy.constraint import Constraint, EntryType
-from dbext.privacy.noise import DiscreteGaussian
+from dbext.privacy.noise import RoundedGaussian
 from dbext.privacy.pico import PICOS
 from dbext.query.plan import Plan, plan_from_json
-from dbext.service.attacker import BOTH, GONE, HERE, THERE, Figures, Kind, collected, judged, statistic, step_gain
+from dbext.service.attacker import BOTH, GONE, HERE, THERE, Figures, Kind, collected, judged, statistic
 
 #: Of one bound: about three dozen are made at a time, and all of them should be right.
 CONFIDENCE = 0.9995
@@ -175,18 +175,12 @@ def audit(
         harm(connection)
     score = statistic(kind, plan, first)
     scores = score(published(with_entry, kind, runs)), score(published(without, kind, runs))
-    gaussian = isinstance(plan.noise, DiscreteGaussian)
+    gaussian = isinstance(plan.noise, RoundedGaussian)
     bound, figure = (mu_lower_bound, "mu") if gaussian else (epsilon_lower_bound, "epsilon")
-    claimed = _mu(kind, plan) if gaussian else _pure_loss(kind, plan)
+    claimed = math.sqrt(2 * _loss(kind, plan, pure=False)) if gaussian else _pure_loss(kind, plan)
     proven = judged(*scores, lambda *hits: bound(*hits, confidence=confidence))
     limits = ", ".join(f"{name} {value}" for name, value in kind.limits.items())
     return Finding(kind.name, limits, plan.mechanism.name, delta, figure, claimed, proven, runs)
-
-
-def _mu(kind: Kind, plan: Plan) -> float:
-    """Return the mu of Gaussian noise of the plan's rho, by as much larger as the steps of its discrete law let a threshold gain."""
-    mu = math.sqrt(2 * _loss(kind, plan, pure=False))
-    return mu * step_gain(plan.noise) if plan.whole_numbers else mu
 
 
 def _pure_loss(kind: Kind, plan: Plan) -> float:

@@ -27,7 +27,7 @@ def fresh_pair(cluster: Cluster, number: int) -> Iterator[tuple[psycopg.Connecti
 
 
 def experiments(runs: int) -> Iterator[Finding]:
-    """Audit every kind of release and constraint on a private server, under pure and zero-concentrated budgets."""
+    """Audit every kind of release and constraint on a private server, under pure and Gaussian budgets."""
     kinds = [(kind, delta) for delta in (0.0, 1e-6) for kind in KINDS if delta or not kind.gaussian]
     with Cluster.create("audit") as cluster:
         for number, (kind, delta) in enumerate(kinds):

@@ -4,7 +4,7 @@ SELECT q.question_id, q.answer, q.epsilon::text AS epsilon, q.noise::text AS noi
 FROM dbext_private.question AS q
 WHERE q.table_id = $1::integer AND q.first_tick IS NOT DISTINCT FROM $2::bigint AND q.last_tick = $3::bigint
     AND q.measure = $4::text AND q.predicate = $5::text AND q.term = $6::text AND q.epsilon >= $7::numeric
-    AND ($8::text IS NULL OR $8::text = 'laplace' AND q.pure OR $8::text = 'gaussian' AND q.noise ->> 'kind' = 'discrete_gaussian')
+    AND ($8::text IS NULL OR $8::text = 'laplace' AND q.pure OR $8::text = 'gaussian' AND q.noise ->> 'kind' = 'rounded_gaussian')
 ORDER BY q.epsilon DESC, q.pure DESC, q.question_id
 LIMIT 1
 

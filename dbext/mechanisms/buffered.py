@@ -1,6 +1,6 @@
 """Running totals whose noise is made from a few buffers: its memory does not grow with the horizon, and no row of the past is read.
 
-What is published is the exact total plus n_t / 2^scale, where n_t comes from discrete Gaussian draws z_t by the whole-number recurrence of
+What is published is the exact total plus n_t / 2^scale, where n_t comes from rounded Gaussian draws z_t by the whole-number recurrence of
 `buffers`. The encoder is R(z) = 1 + sum w_j z / (1 - theta_j z), whose weights and decays are chosen for the horizon (`buffered_table`):
 with five buffers the error is that of the best Toeplitz encoder to within 0.2%, and less than the square root's.
 
@@ -11,7 +11,7 @@ counts differ by dx (whole numbers, one cell) they differ by e_t, where, e being
 
 the two floors of a buffer differ by less than 1 at each step, which decays by theta_j, and the two roundings of the sum by less than 1.
 That holds on every path of draws, so that also counts that depend on what was published lose at most max |e|^2 / (2 sigma^2): total t is
-a discrete Gaussian number shifted by a whole number that the past determines, and rho adds up as a filter. The first number of R dx is
+a rounded Gaussian number shifted by a whole number that the past determines, and rho adds up as a filter. The first number of R dx is
 that of dx, at least 1, so |R dx| >= 1 and in each cell that an entry touches
 
     |e| <= 2^scale |R dx| + eta sqrt(T) <= 2^scale |R dx| (1 + eta sqrt(T) / 2^scale).

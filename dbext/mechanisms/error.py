@@ -11,10 +11,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from statistics import NormalDist
 from typing import NamedTuple
 
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from dbext.privacy.noise import DiscreteLaplace, Noise, RoundedGaussian
 
 TAIL = 0.05
 #: Head room for the rounding of floats in sums of a few thousand terms.
@@ -24,9 +25,8 @@ _SMALLEST_TAIL = 1e-6
 #: Longest Fourier sum that is still worked out when no law of decay cuts it short.
 _LONGEST_SUM = 20_000
 _SMALLEST_TERM = 1e-17
-#: From this sigma^2 on, a discrete Gaussian is a rounded continuous one but for a probability of 1 / (16 sigma^2).
-FINE = 2**20
-
+#: -ln of a chance below 1e-13.
+_FARTHEST = 32
 #: Independent noises with their coefficients, whose sum is an answer's error.
 Draws = Sequence[tuple[Noise, float]]
 #: (noise, whole coefficient, number of such draws).
@@ -62,7 +62,7 @@ def half_width(draws: Draws, tail: float = TAIL) -> float:
 
     With whole coefficients the error is a whole number (times their common divisor) and the smallest half-width is found exactly, from
     the law of the sum. Otherwise a bound is returned: for Laplace noise Chernoff's, for Gaussian noise the normal quantile, widened for
-    the steps of a discrete law.
+    rounding.
     """
     return half_width_of(_sizes(draws), tail)
 
@@ -89,39 +89,36 @@ def _sizes(draws: Draws) -> list[tuple[Noise, float, int]]:
     return [(known[number], c, n) for (number, c), n in counts.items()]
 
 
-def _gaussian_half_width(terms: Sequence[tuple[DiscreteGaussian, float, int]], tail: float) -> float:
-    """Return the half-width of a sum of discrete Gaussians with any coefficients.
+def _gaussian_half_width(terms: Sequence[tuple[RoundedGaussian, float, int]], tail: float) -> float:
+    """Return the half-width of a sum of rounded Gaussians with any coefficients."""
+    normal = math.fsum(float(noise.sigma_squared) * c * c * n for noise, c, n in terms)
+    proxy = math.fsum(noise.proxy * c * c * n for noise, c, n in terms)
+    slack = math.fsum(noise.slack * n for noise, _, n in terms)
+    steps, largest = math.fsum(c * n for _, c, n in terms), max(c for _, c, _ in terms)
+    return rounded_half_width(normal, steps, (proxy, slack, largest), tail)
 
-    Fine ones are rounded normal variables, each but for a probability of 1 / (16 sigma^2) and off by at most half a step. Of coarser ones,
-    at everyday tails, the normal quantile is widened by half a step of the largest coefficient; far out Chernoff's bound is taken
-    (P(abs(S) > x) <= 2 exp(-x^2 / (2 V)), for discrete Gaussians have the moments of continuous ones, or smaller).
+
+def gaussian_half_width(noise: RoundedGaussian, norms: Norms, tail: float = TAIL) -> float:
+    """Return the half-width of a sum of draws of one Gaussian, and whatever else is rounded in it, from its norms alone."""
+    return _quantile(tail) * math.sqrt(float(noise.sigma_squared) * norms.squares) + norms.sizes / 2
+
+
+def rounded_half_width(normal: float, steps: float, coarse: tuple[float, float, float], tail: float) -> float:
+    """Return the half-width of a normal sum of variance `normal` that rounding moves by at most half of `steps`.
+
+    That is one bound. Where draws are coarse another is smaller, from their variance proxies, slacks and the largest coefficient: at
+    everyday tails the normal quantile, widened by half a step of the largest coefficient; far out Chernoff's bound.
     """
-    deviation = math.sqrt(math.fsum(float(noise.sigma_squared) * c * c * n for noise, c, n in terms))
-    apart = sum(n / (16 * float(noise.sigma_squared)) for noise, _, n in terms)
-    fine = all(noise.sigma_squared >= FINE for noise, _, _ in terms)
-    return _nearly_normal(deviation, apart, (math.fsum(c * n for _, c, n in terms), max(c for _, c, _ in terms)), tail, fine=fine)
-
-
-def gaussian_half_width(noise: DiscreteGaussian, norms: Norms, tail: float = TAIL) -> float:
-    """Return what `half_width` does for draws of one discrete Gaussian, from the norms of their coefficients (not whole ones).
-
-    What is added to the sum of draws by rounding, which the sizes hold, is beside whatever bounds the draws.
-    """
-    sigma_squared = float(noise.sigma_squared)
-    deviation, apart = math.sqrt(sigma_squared * norms.squares), norms.number / (16 * sigma_squared)
-    fine = noise.sigma_squared >= FINE
-    beside = norms.sizes / 2 if tail < TAIL and not (fine and apart <= tail / 100) else 0.0
-    return _nearly_normal(deviation, apart, (norms.sizes, norms.largest), tail, fine=fine) + beside
-
-
-def _nearly_normal(deviation: float, apart: float, steps: tuple[float, float], tail: float, *, fine: bool) -> float:
-    """`apart`: the chance that any draw is no rounded normal number; `steps`: the sum of all coefficients, and the largest."""
-    total, largest = steps
-    if fine and apart <= tail / 100:
-        return -NormalDist().inv_cdf((tail - apart) / 2) * deviation + total / 2
+    proxy, slack, largest = coarse
+    exact = _quantile(tail) * math.sqrt(normal) + steps / 2
     if tail < TAIL:
-        return math.sqrt(2 * math.log(2 / tail)) * deviation
-    return -NormalDist().inv_cdf(tail / 2) * deviation + largest / 2
+        return min(exact, math.sqrt(2 * (math.log(2 / tail) + slack) * proxy))
+    return min(exact, _quantile(tail) * math.sqrt(proxy) + largest / 2)
+
+
+def _quantile(tail: float) -> float:
+    """Return the size that a standard normal variable passes with this chance."""
+    return -NormalDist().inv_cdf(tail / 2)
 
 
 @lru_cache(maxsize=4096)
@@ -194,25 +191,34 @@ def _characteristic(noise: Noise, angle: float) -> float:
         return gap * gap / (gap * gap + 4 * math.exp(-rate) * math.sin(angle / 2) ** 2)
     sigma_squared = float(noise.sigma_squared)
     if sigma_squared < 1:
-        weights = [math.exp(-x * x / (2 * sigma_squared)) for x in range(60)]
-        return (1 + 2 * sum(w * math.cos(x * angle) for x, w in enumerate(weights) if x)) / (1 + 2 * sum(weights[1:]))
-    reduced = math.remainder(angle, 2 * math.pi)
-    return _wrapped(sigma_squared, reduced) / _wrapped(sigma_squared, 0.0)
+        return math.fsum(chance * math.cos(x * angle) for x, chance in enumerate(_chances(sigma_squared)))
+    return _wrapped(sigma_squared, math.remainder(angle, 2 * math.pi))
+
+
+@lru_cache(maxsize=64)
+def _chances(sigma_squared: float) -> tuple[float, ...]:
+    """Return P(abs(X) = x) of a rounded Gaussian for x = 0, 1, 2, ..., as far as a float goes for sigma below 1."""
+    beyond = [1.0, *(math.erfc((x + 0.5) / math.sqrt(2 * sigma_squared)) for x in range(60))]
+    return tuple(one - other for one, other in pairwise(beyond))
 
 
 def _wrapped(sigma_squared: float, angle: float) -> float:
-    """Return the sum of exp(-sigma^2 (angle + 2 pi j)^2 / 2) over whole j: Poisson's summation of the discrete Gaussian."""
-    return math.fsum(math.exp(-sigma_squared * (angle + 2 * math.pi * j) ** 2 / 2) for j in range(-3, 4))
+    """Return E cos(angle X): the sum over whole j, at angle + 2 pi j, of what a normal variable and a uniform one come to (Poisson)."""
+    if not angle:
+        return 1.0
+    terms = ((-1) ** j * math.exp(-sigma_squared * (angle + 2 * math.pi * j) ** 2 / 2) / (angle / 2 + math.pi * j) for j in range(-3, 4))
+    return math.sin(angle / 2) * math.fsum(terms)
 
 
 def _farthest(terms: Terms) -> float:
     """Return a distance that abs(S) passes with probability below 1e-12: the sum of those of its Gaussian and its Laplace part.
 
-    Gaussian: sub-Gaussian. Laplace: Chernoff at half the largest rate.
+    Gaussian: from proxy and slack. Laplace: Chernoff at half the largest rate.
     """
-    gaussian = [(noise, c, number) for noise, c, number in terms if isinstance(noise, DiscreteGaussian)]
+    gaussian = [(noise, c, number) for noise, c, number in terms if isinstance(noise, RoundedGaussian)]
     laplace = [(noise, c, number) for noise, c, number in terms if isinstance(noise, DiscreteLaplace)]
-    distance = 8 * math.sqrt(sum(float(noise.sigma_squared) * c * c * number for noise, c, number in gaussian)) + 1
+    proxy, slack = sum(noise.proxy * c * c * n for noise, c, n in gaussian), sum(noise.slack * n for noise, _, n in gaussian)
+    distance = math.sqrt(2 * (_FARTHEST + slack) * proxy) + 1
     if laplace:
         distance += 2 * max(float(noise.scale) * c for noise, c, _ in laplace) * (30 + 0.3 * sum(number for *_, number in laplace))
     return distance
@@ -222,11 +228,12 @@ def _chernoff(terms: Sequence[tuple[Noise, float, int]], tail: float = TAIL) -> 
     """Return a distance that abs(S) passes with probability at most `tail`, by Chernoff's bound.
 
     P(S >= x) <= exp(-u x) prod M(c u) for every u > 0 (below 1 / (scale c) of every Laplace term), with
-    M(u) = (1 - q)^2 / ((1 - q e^u)(1 - q e^-u)) for discrete Laplace noise and at most exp(sigma^2 u^2 / 2) for a discrete Gaussian.
+    M(u) = (1 - q)^2 / ((1 - q e^u)(1 - q e^-u)) for discrete Laplace noise and, for a rounded Gaussian, the bound of its proxy.
     """
     rates = [float(1 / noise.scale) / c for noise, c, _ in terms if isinstance(noise, DiscreteLaplace)]
     if not rates:
-        return math.sqrt(2 * math.log(2 / tail) * math.fsum(float(noise.sigma_squared) * c * c * n for noise, c, n in terms))
+        slack = math.fsum(noise.slack * n for noise, _, n in terms)
+        return math.sqrt(2 * (math.log(2 / tail) + slack) * math.fsum(noise.proxy * c * c * n for noise, c, n in terms))
     top = min(rates)
 
     def distance(u: float) -> float:
@@ -237,7 +244,7 @@ def _chernoff(terms: Sequence[tuple[Noise, float, int]], tail: float = TAIL) -> 
 
 def _log_moment(noise: Noise, u: float) -> float:
     """Return ln E exp(u X), or a bound on it, of one noise; for Laplace noise abs(u) < 1 / scale."""
-    if isinstance(noise, DiscreteGaussian):
-        return float(noise.sigma_squared) * u * u / 2
+    if isinstance(noise, RoundedGaussian):
+        return noise.slack + noise.proxy * u * u / 2
     rate = float(1 / noise.scale)
     return 2 * math.log(-math.expm1(-rate)) - math.log(-math.expm1(u - rate)) - math.log(-math.expm1(-u - rate))

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from statistics import NormalDist
 
-from dbext.mechanisms.error import FINE, TAIL, Norms
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from dbext.mechanisms.error import Norms, rounded_half_width
+from dbext.privacy.noise import DiscreteLaplace, Noise, RoundedGaussian
 
 #: Rates that Chernoff's bound is tried at.
 _RATES = 48
@@ -29,8 +28,8 @@ class ErrorLaw:
 
     @cached_property
     def variance(self) -> float:
-        """Variance of the error; of Gaussian noise that of the continuous law, which is never smaller."""
-        return self._normal + math.fsum(count * noise.variance * weight * weight for (noise, weight), count in self._laplace)
+        """Variance of the error; of Gaussian noise its proxy, which is never smaller."""
+        return self.proxy + math.fsum(count * noise.variance * weight * weight for (noise, weight), count in self._laplace)
 
     @cached_property
     def largest(self) -> float:
@@ -41,14 +40,6 @@ class ErrorLaw:
     def steps(self) -> float:
         """The sum of all weights: how far rounding could move the error."""
         return math.fsum(abs(weight) for _, weight in self.draws)
-
-    @cached_property
-    def apart(self) -> float:
-        """How likely the error is not that of rounded normal variables: 1 / (16 sigma^2) for each fine draw, certain for a coarse one."""
-        counts = [(noise, count) for (noise, _), count in self._counts]
-        if any(isinstance(noise, DiscreteLaplace) or noise.sigma_squared < FINE for noise, _ in counts):
-            return 1.0
-        return math.fsum(count / (16 * float(noise.sigma_squared)) for noise, count in counts)
 
     @cached_property
     def _counts(self) -> tuple[tuple[tuple[Noise, float], int], ...]:
@@ -62,35 +53,59 @@ class ErrorLaw:
         return tuple(one for one in self._counts if isinstance(one[0][0], DiscreteLaplace))
 
     @cached_property
-    def _normal(self) -> float:
-        """The variance of the Gaussian part."""
-        parts = (one for one in self._counts if not isinstance(one[0][0], DiscreteLaplace))
-        return math.fsum(count * float(noise.sigma_squared) * weight * weight for (noise, weight), count in parts)
+    def _gaussian(self) -> tuple[tuple[tuple[RoundedGaussian, float], int], ...]:
+        return tuple(one for one in self._counts if isinstance(one[0][0], RoundedGaussian))
+
+    @cached_property
+    def normal(self) -> float:
+        """The variance of the Gaussian part before rounding."""
+        return math.fsum(count * float(noise.sigma_squared) * weight * weight for (noise, weight), count in self._gaussian)
+
+    @cached_property
+    def proxy(self) -> float:
+        """The variance proxy of the Gaussian part."""
+        return math.fsum(count * noise.proxy * weight * weight for (noise, weight), count in self._gaussian)
+
+    @cached_property
+    def slack(self) -> float:
+        """What goes with the proxy."""
+        return math.fsum(count * noise.slack for (noise, _), count in self._gaussian)
 
     def fastest(self, factor: float) -> float:
         """The rate below which E exp(u factor error) is finite."""
         return min((1 / (float(noise.scale) * weight * abs(factor)) for (noise, weight), _ in self._laplace), default=math.inf)
 
     def growth(self, u: float) -> float:
-        """An upper bound on ln E exp(u error); exact for Laplace noise, that of a continuous Gaussian, which is larger, for the other."""
-        return u * u / 2 * self._normal + math.fsum(
+        """An upper bound on ln E exp(u error); exact for Laplace noise."""
+        return self.slack + u * u / 2 * self.proxy + math.fsum(
             count * _log_moment(float(1 / noise.scale), u * weight) for (noise, weight), count in self._laplace
         )
 
 
 @dataclass(frozen=True)
 class NormsLaw:
-    """The same for very many draws of one fine discrete Gaussian, known by the norms of their weights alone."""
+    """The same for very many draws of one Gaussian, and whatever else is rounded, known by the norms of their weights alone."""
 
-    noise: DiscreteGaussian
+    noise: RoundedGaussian
     norms: Norms
 
     is_gaussian = True
+    slack = 0.0
 
     @property
     def variance(self) -> float:
-        """Variance of the continuous law."""
+        """Variance of the error, a little too large."""
+        return self.noise.proxy * self.norms.squares
+
+    @property
+    def normal(self) -> float:
+        """The variance before rounding."""
         return float(self.noise.sigma_squared) * self.norms.squares
+
+    @property
+    def proxy(self) -> float:
+        """Rounding is known by its largest size only, which passes every step that a proxy could save."""
+        return math.inf
 
     @property
     def largest(self) -> float:
@@ -99,13 +114,8 @@ class NormsLaw:
 
     @property
     def steps(self) -> float:
-        """The sum of all weights."""
+        """The sum of all weights, and of what else is rounded."""
         return self.norms.sizes
-
-    @property
-    def apart(self) -> float:
-        """How likely the error is not that of rounded normal variables."""
-        return self.norms.number / (16 * float(self.noise.sigma_squared)) if self.noise.sigma_squared >= FINE else 1.0
 
     def fastest(self, _factor: float) -> float:
         """E exp(u factor error) is finite for every u."""
@@ -113,7 +123,7 @@ class NormsLaw:
 
     def growth(self, u: float) -> float:
         """An upper bound on ln E exp(u error)."""
-        return u * u / 2 * self.variance
+        return u * u / 2 * self.normal + abs(u) / 2 * self.steps
 
 
 def _log_moment(rate: float, u: float) -> float:
@@ -129,8 +139,7 @@ Mix = tuple[tuple[float, Law], ...]
 def mixed_half_width(mix: Mix, miss: float) -> float:
     """Return a half-width that the sum of factor times error passes with probability at most `miss`.
 
-    Gaussian noise: as in `error`, the normal quantile, widened for the steps of discrete laws, or far out of coarse ones the sub-Gaussian
-    bound. With Laplace noise in it: Chernoff's bound, P(S >= x) <= exp(-u x) E exp(u S).
+    Gaussian noise: as in `error`. With Laplace noise in it: Chernoff's bound, P(S >= x) <= exp(-u x) E exp(u S).
     """
     present = [(abs(factor), law) for factor, law in mix if factor]
     if not present:
@@ -143,14 +152,10 @@ def mixed_half_width(mix: Mix, miss: float) -> float:
 
 
 def _gaussian(present: Sequence[tuple[float, Law]], miss: float) -> float:
-    deviation = math.sqrt(math.fsum(factor * factor * law.variance for factor, law in present))
-    apart = math.fsum(law.apart for _, law in present)
-    if apart <= miss / 100:
-        steps = math.fsum(factor * law.steps for factor, law in present) / 2
-        return -NormalDist().inv_cdf((miss - apart) / 2) * deviation + steps
-    if miss < TAIL:
-        return math.sqrt(2 * math.log(2 / miss)) * deviation
-    return -NormalDist().inv_cdf(miss / 2) * deviation + max(factor * law.largest for factor, law in present) / 2
+    normal = math.fsum(factor * factor * law.normal for factor, law in present)
+    proxy = math.fsum(factor * factor * law.proxy for factor, law in present)
+    slack, largest = math.fsum(law.slack for _, law in present), max(factor * law.largest for factor, law in present)
+    return rounded_half_width(normal, math.fsum(factor * law.steps for factor, law in present), (proxy, slack, largest), miss)
 
 
 def mixed_deviation(mix: Sequence[tuple[float, Law]]) -> float:

@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from statistics import NormalDist
 from typing import NamedTuple
 
-from dbext.mechanisms.error import TAIL
+from dbext.mechanisms.error import rounded_half_width
 from dbext.mechanisms.mixed_error import ErrorLaw
 
 #: Rates that Chernoff's bound is tried at.
@@ -102,9 +101,7 @@ class Sums:
     def half_width(self, counts: Sequence[tuple[int, int, int]], miss: float) -> float:
         """Return what the error passes with probability at most `miss`; counts are (length, number before, number behind).
 
-        Gaussian noise: at everyday tails the normal quantile, widened by the steps of draws and of buffers (half of each), farther out of
-        coarse noise the sub-Gaussian bound.
-        With Laplace noise in it: Chernoff's bound.
+        Gaussian noise: `error.rounded_half_width`. With Laplace noise in it: Chernoff's bound.
         """
         if all(law.is_gaussian for law in self.laws):
             return self._gaussian(counts, miss) * _ROUNDING
@@ -124,14 +121,10 @@ class Sums:
     def _gaussian(self, counts: Sequence[tuple[int, int, int]], miss: float) -> float:
         sided = ((length, factor, n) for length, *both in counts for factor, n in zip((self.before, self.behind), both, strict=True))
         parts = [(factor, n, self.laws[length]) for length, factor, n in sided if n]
-        deviation = math.sqrt(math.fsum(n * factor * factor * law.variance for factor, n, law in parts))
-        apart = math.fsum(n * law.apart for _, n, law in parts)
-        if apart <= miss / 100:
-            steps = math.fsum(n * factor * law.steps for factor, n, law in parts)
-            return -NormalDist().inv_cdf((miss - apart) / 2) * deviation + steps
-        if miss < TAIL:
-            return math.sqrt(2 * math.log(2 / miss)) * deviation
-        return -NormalDist().inv_cdf(miss / 2) * deviation + max(factor * law.largest for factor, _, law in parts) / 2
+        normal = math.fsum(n * factor * factor * law.normal for factor, n, law in parts)
+        proxy = math.fsum(n * factor * factor * law.proxy for factor, n, law in parts)
+        slack, steps = math.fsum(n * law.slack for _, n, law in parts), math.fsum(n * factor * law.steps for factor, n, law in parts)
+        return rounded_half_width(normal, steps, (proxy, slack, max(factor * law.largest for factor, _, law in parts)), miss)
 
 
 def quantile(made: Band, counts: Sequence[Sequence[float]]) -> Quantile:

@@ -1,13 +1,12 @@
-"""Exact noise from the operating system's randomness: discrete Laplace and Gaussian, and normal noise rounded to whole numbers.
+"""Exact noise from the operating system's randomness: discrete Laplace noise, and normal noise rounded to whole numbers.
 
-The discrete laws are drawn as Canonne, Kamath and Steinke (2020, algorithms 1 to 3) do it, the normal one as Karney (2016) does. There is
-no seed and no state: every draw reads fresh bytes from the kernel, so that a forked process, a restored cluster or a second session never
-repeats noise. Small draws run in plain Python, large ones run the same algorithm on numpy arrays (`sampling_wide`, `gaussian_wide`).
+The first is drawn as Canonne, Kamath and Steinke (2020, algorithms 1 and 2) do it, the second as Karney (2016) does. There is no seed
+and no state: every draw reads fresh bytes from the kernel, so that a forked process, a restored cluster or a second session never repeats
+noise. Small draws run in plain Python, large ones run the same algorithm on numpy arrays (`sampling_wide`, `gaussian_wide`).
 """
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from dbext.privacy.noise import DiscreteLaplace, Noise
 
 Source = Callable[[int], bytes]
 
-#: From this many draws on, loading numpy (some 70 ms in a new session) pays.
+#: From this many draws on, loading numpy (some 70 ms in a new session) pays for Laplace noise.
 _WIDE_FROM = 2_000
 #: The same for rounded Gaussian noise; and from how many on numpy pays that is loaded already.
 _LOAD_FROM, _LOADED_FROM = 20_000, 100
@@ -29,17 +28,12 @@ def draw(noise: Noise, size: int) -> list[int]:
     """Return `size` independent draws of a noise."""
     if isinstance(noise, DiscreteLaplace):
         return discrete_laplace(noise.scale, size)
-    return discrete_gaussian(noise.sigma_squared, size)
+    return rounded_gaussian(noise.sigma_squared, size)
 
 
 def discrete_laplace(scale: Fraction, size: int) -> list[int]:
     """Return `size` independent draws with P(X = x) proportional to exp(-abs(x) / scale), exactly, for a rational scale."""
     return _discrete_laplace(_positive(scale, "scale"), size, wide=size >= _WIDE_FROM)
-
-
-def discrete_gaussian(sigma_squared: Fraction, size: int) -> list[int]:
-    """Return `size` independent draws with P(X = x) proportional to exp(-x^2 / (2 sigma_squared)), exactly, for a rational parameter."""
-    return _discrete_gaussian(_positive(sigma_squared, "sigma_squared"), size, wide=size >= _WIDE_FROM)
 
 
 def rounded_gaussian(sigma_squared: Fraction, size: int) -> list[int]:
@@ -56,18 +50,6 @@ def _discrete_laplace(scale: Fraction, size: int, *, wide: bool, source: Source 
         return sampling_wide.discrete_laplace(sampling_wide.Uniform(source), scale.numerator, scale.denominator, size)
     uniform = sampling_plain.Uniform(source)
     return [sampling_plain.discrete_laplace(uniform, scale.numerator, scale.denominator) for _ in range(size)]
-
-
-def _discrete_gaussian(sigma_squared: Fraction, size: int, *, wide: bool, source: Source = os.urandom) -> list[int]:
-    """Draw in one of the two forms. Tests alone name the source."""
-    variance, divisor = sigma_squared.numerator, sigma_squared.denominator
-    proposal = math.isqrt(variance // divisor) + 1
-    if wide:
-        from dbext.mechanisms import sampling_wide
-
-        return sampling_wide.discrete_gaussian(sampling_wide.Uniform(source), variance, divisor, proposal, size)
-    uniform = sampling_plain.Uniform(source)
-    return [sampling_plain.discrete_gaussian(uniform, variance, divisor, proposal) for _ in range(size)]
 
 
 def _rounded_gaussian(

@@ -67,15 +67,3 @@ def discrete_laplace(uniform: Uniform, numerator: int, denominator: int) -> int:
         negative = uniform.below(2)
         if magnitude or not negative:
             return -magnitude if negative else magnitude
-
-
-def discrete_gaussian(uniform: Uniform, variance: int, divisor: int, proposal: int) -> int:
-    """Return one draw with sigma^2 = variance / divisor; `proposal` = floor(sigma) + 1.
-
-    A discrete Laplace draw Y of scale t = proposal is kept with probability exp(-(abs(Y) - sigma^2 / t)^2 / (2 sigma^2)).
-    """
-    while True:
-        candidate = discrete_laplace(uniform, proposal, 1)
-        gap = abs(candidate) * divisor * proposal - variance
-        if decays(uniform, gap * gap, 2 * variance * divisor * proposal * proposal):
-            return candidate

@@ -52,11 +52,6 @@ def discrete_laplace(uniform: Uniform, numerator: int, denominator: int, size: i
     return _collect(lambda count: _laplace(uniform, numerator, denominator, count), size, 0.5)
 
 
-def discrete_gaussian(uniform: Uniform, variance: int, divisor: int, proposal: int, size: int) -> list[int]:
-    """Return `size` draws with sigma^2 = variance / divisor; `proposal` = floor(sigma) + 1."""
-    return _collect(lambda count: _gaussian(uniform, variance, divisor, proposal, count), size, 0.35)
-
-
 def _collect(draw: Callable[[int], np.ndarray], size: int, yield_: float) -> list[int]:
     """Draw candidates in chunks that stay in the processor's cache, until `size` of them were kept."""
     kept: list[int] = []
@@ -76,17 +71,6 @@ def _laplace(uniform: Uniform, numerator: int, denominator: int, count: int) -> 
     negative = uniform.below(2, magnitude.size) == 1
     keep = ~negative | (magnitude != 0)
     return np.where(negative, -magnitude, magnitude)[keep]
-
-
-def _gaussian(uniform: Uniform, variance: int, divisor: int, proposal: int, count: int) -> np.ndarray:
-    """Return what `count` Laplace candidates leave: draws of sigma^2 = variance / divisor."""
-    candidates = _laplace(uniform, proposal, 1, count)
-    magnitude = np.abs(candidates)
-    largest = (int(magnitude.max(initial=0)) + 1) * divisor * proposal + variance
-    if largest**2 >= _LIMIT:
-        magnitude = magnitude.astype(object)
-    gap = magnitude * (divisor * proposal) - variance  # in 64 bits only if its square fits them too
-    return candidates[_decays(uniform, gap * gap, 2 * variance * divisor * proposal**2)]
 
 
 def _geometric(uniform: Uniform, size: int) -> np.ndarray:

@@ -7,7 +7,7 @@ level, so that the L1 sensitivity is the number of levels, and the mean of |digi
 Subtracting blocks means using the noise of blocks that are not over yet: the release is the exact total plus the signed noises, in whole
 numbers, which equals the signed sum of noisy blocks exactly (what lies in the future cancels). So it is post-processing of Rx + z with
 R the block sums, although R is not triangular. For pure DP that also covers updates that react to what was published: the likelihood
-ratio of every single transcript is bounded by that of a fixed pair of inputs. Under a zero-concentrated budget it would not; there the
+ratio of every single transcript is bounded by that of a fixed pair of inputs. Under Gaussian noise it would not; there the
 square-root mechanisms are better anyway.
 """
 

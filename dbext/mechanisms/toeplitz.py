@@ -1,7 +1,7 @@
 """Whole-number Toeplitz encoders: y = Rx + z with integer R, and the real weights that turn stored y into answers.
 
 A mechanism of this kind stores, for each period t, the noisy number y_t = c_0 x_t + c_1 x_(t-1) + ... + z_t, where x_s is the exact
-count of period s, c_0 ... c_(n-1) are the encoder's `coefficients` (whole numbers, c_0 > 0, zero beyond) and z_t is discrete Gaussian
+count of period s, c_0 ... c_(n-1) are the encoder's `coefficients` (whole numbers, c_0 > 0, zero beyond) and z_t is rounded Gaussian
 noise drawn once. What an entry can do to Rx is a vector of integers, so that the privacy statement is exact: no float is ever noised.
 An answer is post-processing: weighted sums of stored y with the coefficients of A(z) / c(z), where A holds the coefficients of the
 wanted sum (all ones for a running total, W ones for a window).

@@ -3,7 +3,7 @@
 Read it in this order: `pico` (the unit of loss), `constraint`, `measure`, `noise`, `grid`, `pattern`, `joint`, `charge` (what one release
 does), `cells` and `coverage` (the worst entry against a set of filters: `coverage_tiled` and `coverage_nested` without a search,
 `coverage_plain` and `coverage_wide`; `coverage_joint` and `coverage_within` under both limits), `priced`, `steady` (releases that never
-end), `accountant` (the whole figure), `conversion` (zero-concentrated loss to epsilon), `calibrate` (noise for a price). `profile` holds
+end), `accountant` (the whole figure), `gaussian` and `conversion` (rho to epsilon), `calibrate` (noise for a price). `profile` holds
 what joint mechanisms prove about an entry's effect.
 Beside the ledger: `comparison`, `repeated_laplace` and `audit_bound` (second opinions), `key_checks`, `local_model`, and ageing
 (`markov`, `ageing`, `ageing_plan`, `ageing_exact`).
@@ -14,6 +14,6 @@ Beside the ledger: `comparison`, `repeated_laplace` and `audit_bound` (second op
 | `active_within` | w | ticks between an entry's first and last mutation |
 | `start`, `end` | (a, b] | a time-range filter: ticks a+1 to b |
 | `scale` | b | of discrete Laplace noise, P(X = x) proportional to exp(-abs(x) / b) |
-| `sigma_squared` | sigma^2 | of discrete Gaussian noise, P(X = x) proportional to exp(-x^2 / (2 sigma^2)) |
+| `sigma_squared` | sigma^2 | of rounded Gaussian noise, the nearest whole number to a draw from N(0, sigma^2) |
 | `opening`, `later` | | cost of a filter that holds an entry's first (or last) mutation; of one that holds others only |
 """

@@ -25,7 +25,7 @@ from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.coverage import deepest_window, heaviest_points, touched_by_all
 from dbext.privacy.coverage_joint import heaviest_points_within
 from dbext.privacy.measure import COUNT, most_events
-from dbext.privacy.noise import DiscreteGaussian, Response
+from dbext.privacy.noise import Response, RoundedGaussian
 from dbext.privacy.pattern import Single
 from dbext.privacy.priced import Priced
 from dbext.privacy.steady import overlapping, steady_point, steady_points_within, steady_window
@@ -112,7 +112,7 @@ def _returns_in_pairs(each: Priced) -> bool:
     the worst: epsilon, and rho of Gaussian noise. Values of both signs can change three times and be absent at both ends.
     """
     charge = each.charge
-    convex = charge.values == COUNT or each.pure or isinstance(charge.noise, DiscreteGaussian)
+    convex = charge.values == COUNT or each.pure or isinstance(charge.noise, RoundedGaussian)
     return not charge.grouped and not charge.values.two_sided and convex
 
 

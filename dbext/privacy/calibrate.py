@@ -12,7 +12,7 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import COUNT, Measure, Values
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise, scaled
+from dbext.privacy.noise import DiscreteLaplace, Noise, RoundedGaussian, scaled
 from dbext.privacy.pattern import Pattern
 from dbext.privacy.pico import ceil_divide
 
@@ -58,7 +58,7 @@ def noise_for(
     at_one = loss(Fraction(1))
     if at_one == 0:
         raise BadArgument("no entry type can touch this release, so that no noise can be priced")
-    if kind is not DiscreteGaussian and not pure:
+    if kind is not RoundedGaussian and not pure:
         return kind(_search(loss, target_picos, math.sqrt(at_one / target_picos)))
     # Every cost is proportional to 1 / parameter: the loss at 1 says what is needed, up to the rounding of costs.
     return kind(_first_within(loss, Fraction(at_one, target_picos), target_picos))
@@ -68,18 +68,15 @@ def stretched(noise: Noise, factor: Fraction) -> Noise:
     """Return noise whose parameter (scale, or sigma squared) is a factor times that of another, or a little more."""
     if isinstance(noise, DiscreteLaplace):
         return DiscreteLaplace(short_rational(noise.scale * factor))
-    return DiscreteGaussian(short_rational(noise.sigma_squared * factor))
+    return RoundedGaussian(short_rational(noise.sigma_squared * factor))
 
 
-def factor_for(loss: Callable[[Fraction], int], target_picos: int, *, proportional: bool) -> Fraction:
-    """Return the least factor on all noise parameters at which a loss is at most `target_picos`.
+def factor_for(loss: Callable[[Fraction], int], target_picos: int) -> Fraction:
+    """Return the least factor on all noise parameters (scale, sigma squared) at which a loss is at most `target_picos`.
 
-    `proportional`: every cost is inversely proportional to its parameter, as with Gaussian noise and in pure epsilon.
+    Every cost must be inversely proportional to its parameter, as in pure epsilon and with Gaussian noise in rho.
     """
-    at_one = loss(Fraction(1))
-    if proportional:
-        return _first_within(loss, Fraction(at_one, target_picos), target_picos)
-    return _search(loss, target_picos, math.sqrt(at_one / target_picos))
+    return _first_within(loss, Fraction(loss(Fraction(1)), target_picos), target_picos)
 
 
 def short_rational(value: Fraction) -> Fraction:

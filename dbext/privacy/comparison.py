@@ -26,12 +26,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return _lower_tail(mu / 2 - epsilon / mu) - math.exp(epsilon) * _lower_tail(-mu / 2 - epsilon / mu)
 
 
-def gaussian_epsilon(rho: float, delta: float) -> float:
-    """Return the exact epsilon of continuous Gaussian noises that add up to rho; not a bound for discrete ones."""
-    mu = math.sqrt(2 * rho)
-    return _bisect(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, 0.0, simple_epsilon(rho, delta))
-
-
 def gaussian_sigma(epsilon: float, delta: float) -> float:
     """Return the least sigma of continuous Gaussian noise at sensitivity 1 that is (epsilon, delta)-private."""
     return _bisect(lambda sigma: gaussian_delta(1 / sigma, epsilon) <= delta, 1e-3, 1 / math.sqrt(2 * simple_rho(epsilon, delta)))

@@ -1,21 +1,22 @@
-"""From zero-concentrated loss rho to (epsilon, delta) and back, always rounded to the safe side.
+"""From losses in rho and in epsilon to (epsilon, delta) and back, always rounded to the safe side.
 
-For every order t > 1, rho-zCDP implies (epsilon, delta)-DP with
+Gaussian noise alone is converted exactly, by `gaussian`; for every loss rho there is besides, for every order t > 1,
 
     epsilon(t) = t rho + (ln(1 / delta) - ln(t - 1) + t ln(1 - 1 / t)) / (t - 1)
 
-(Canonne, Kamath and Steinke 2020, proposition 12; Asoodeh et al. 2020). It holds for every mechanism, not only for Gaussian ones. As
-every t gives a valid bound, floats may look for the best t; the bound itself is then evaluated at that exact t in 60 decimal digits, where
-logarithms are correctly rounded, with a margin of 1e-40 for the few operations around them.
+(Canonne, Kamath and Steinke 2020, proposition 12; Asoodeh et al. 2020). As every t gives a valid bound, floats may look for the best t; the
+bound itself is then evaluated at that exact t in 60 decimal digits, where logarithms are correctly rounded, with a margin of 1e-40 for the
+few operations around them.
 
-What follows holds at one order t for everything that happens at t: a charge of rho costs t rho there, and one that is e-private costs e
-at every order (its Renyi divergences are at most e). Costs at a fixed order add up however adaptively they are chosen, so that a budget
-is a filter: whoever stops before the sum at t exceeds epsilon less the overhead of t, keeps (epsilon, delta). But t has to be fixed
-beforehand. "Stop before E + epsilon(R) exceeds epsilon", with E the sum of the charges in epsilon, R that in rho and the best t for
-whatever R it came to, is no such filter: an analyst who watches Gaussian answers and turns to Laplace noise when they came out large
-exceeds delta, several times over if he may begin with small charges (`tests/unit/privacy/test_loss.py` works that out). So a budget
-has a fixed list of orders, each with a part of delta of its own (`DIVISIONS`). A life that ends within what one of the orders allows
-was, as far as it went, one that stops by that order's rule; the chances of harm of all orders add up to delta.
+Charges of both units share a budget. At one order t a charge of rho costs t rho, and one that is e-private costs e (its Renyi divergences
+are at most e). Costs at a fixed order add up however adaptively they are chosen, so that a budget is a filter: whoever stops before the sum
+at t exceeds epsilon less the overhead of t, keeps (epsilon, delta). But t has to be fixed beforehand. "Stop before E + epsilon(R) exceeds
+epsilon", with E the sum of the charges in epsilon, R that in rho and the best t for whatever R it came to, is no such filter: an analyst
+who watches Gaussian answers and turns to Laplace noise when they came out large exceeds delta, several times over if he may begin with
+small charges (`tests/unit/privacy/test_loss.py` works that out). So a budget has a fixed list of filters, each with a part of delta of its
+own: the exact one of Gaussian noise, in which charges in epsilon count as rho (`gaussian.pure_as_rho`), and those of the orders of
+`DIVISIONS`. A life that ends within what one of them allows was, as far as it went, one that stops by that filter's rule; the chances of
+harm of all of them add up to delta.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dbext.errors import BadArgument
+from dbext.privacy.gaussian import gaussian_epsilon, gaussian_rho, pure_as_rho
 from dbext.privacy.pico import PICOS, picos_down, to_decimal
 
 _DIGITS = 60
@@ -35,13 +37,11 @@ _RESOLUTION = Decimal("1e-12")
 #: Orders are looked for as t = 1 + exp(u); beyond these u nothing is gained for any delta above 1e-300.
 _LEAST_LOG, _LARGEST_LOG = -40.0, 60.0
 _GOLDEN = (math.sqrt(5) - 1) / 2
-#: How epsilon may be divided between charges in epsilon and in rho: (the part of epsilon that is left to rho, the part of delta that this
-#: division has). Nearly all of delta is for rho alone; the orders are the best ones for each part. In between, orders serve well, too.
-DIVISIONS = (
-    (Fraction(1), Fraction(49, 50)),
-    *((Fraction(1, left), Fraction(1, 200)) for left in (2, 4, 10, 30)),
-)
-_ALONE = DIVISIONS[0][1]
+#: The part of delta that the filter of Gaussian noise has: nearly all.
+ALONE = Fraction(19, 20)
+#: How else epsilon may be divided between charges in epsilon and in rho: (the part of epsilon that is left to rho, the part of delta that
+#: this division has). The orders are the best ones for each part. In between, they serve well, too.
+DIVISIONS = tuple((Fraction(left), Fraction(1, 100)) for left in ("3/4", "1/2", "1/4", "1/10", "1/30"))
 
 
 @lru_cache(maxsize=256)
@@ -66,12 +66,14 @@ def epsilon_to_rho(epsilon: Fraction, delta: Fraction) -> int:
 
 def budget_picos(epsilon: Fraction, delta: Fraction) -> int:
     """Return what charges of one unit may add up to under (epsilon, delta), rounded down: in epsilon when delta = 0, else in rho."""
-    return picos_down(epsilon) if delta == 0 else epsilon_to_rho(Fraction(epsilon), Fraction(delta) * _ALONE)
+    return picos_down(epsilon) if delta == 0 else _alone(Fraction(epsilon), Fraction(delta))
 
 
 def epsilon_of(picos: int, delta: Fraction) -> Decimal:
     """Return the epsilon that a loss of one unit amounts to, rounded up: picos are of epsilon when delta = 0, else of rho."""
-    return to_decimal(picos) if delta == 0 else rho_to_epsilon(picos, Fraction(delta) * _ALONE)
+    if delta == 0:
+        return to_decimal(picos)
+    return gaussian_epsilon(picos, Fraction(delta) * ALONE)
 
 
 def rho_beside(pure: int, epsilon: Fraction, delta: Fraction) -> int:
@@ -79,7 +81,13 @@ def rho_beside(pure: int, epsilon: Fraction, delta: Fraction) -> int:
     if delta == 0 or pure >= picos_down(epsilon):
         return min(0, picos_down(epsilon) - pure)
     left = Fraction(epsilon) - Fraction(pure, PICOS)
-    return max(0, *(_rho_at(order, left) for order in _orders(Fraction(epsilon), Fraction(delta))))
+    alone = _alone(Fraction(epsilon), Fraction(delta)) - pure_as_rho(Fraction(max(pure, 0), PICOS))
+    return max(0, alone, *(_rho_at(order, left) for order in _orders(Fraction(epsilon), Fraction(delta))))
+
+
+def _alone(epsilon: Fraction, delta: Fraction) -> int:
+    """Return the picos of rho that the filter of Gaussian noise allows."""
+    return gaussian_rho(epsilon, delta * ALONE)
 
 
 def epsilon_of_both(pure: int, rho: int, delta: Fraction) -> Decimal:

@@ -1,6 +1,6 @@
 """What a charge knows about a mechanism that noises overlapping sums together: bounds on one entry's effect, as plain data.
 
-Such a mechanism (a square-root factorisation) adds discrete Gaussian noise of one sigma to whole-number combinations of disjoint time
+Such a mechanism (a square-root factorisation) adds rounded Gaussian noise of one sigma to whole-number combinations of disjoint time
 ranges, its leaves. Its loss is rho = norm^2 / (2 sigma^2), with norm the L2 norm of an entry's effect on all of them together (Canonne,
 Kamath and Steinke 2020, theorem 4). The mechanism proves bounds on that norm; the ledger keeps them, and needs nothing else to price the
 charge for any type, now or after a constraint has changed.

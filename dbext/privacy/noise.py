@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 from dbext.errors import BadArgument, NotSupported
+from dbext.privacy.gaussian import pure_as_rho
 from dbext.privacy.measure import Sensitivity
 from dbext.privacy.pico import picos_up
 
-#: Above this variance a discrete Gaussian's variance equals sigma^2 to the last bit of a float (the gap is below exp(-2 pi^2 sigma^2)).
+#: From this sigma^2 on, the variance of rounded noise is sigma^2 + 1/12 to the last bit of a float (the gap is below exp(-2 pi^2 sigma^2)).
 _WIDE = 9
-_DIGITS = 60
-_MARGIN = Decimal("1e-45")
 
 
 @dataclass(frozen=True)
@@ -40,26 +38,54 @@ class DiscreteLaplace:
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian:
-    """P(X = x) proportional to exp(-x^2 / (2 sigma_squared))."""
+class RoundedGaussian:
+    """The nearest whole number to a normal draw: P(X = x) = P(x - 1/2 < sigma Z < x + 1/2).
+
+    On whole numbers it is what rounding makes of continuous Gaussian noise, so that it costs exactly what that costs.
+    """
 
     sigma_squared: Fraction
 
     def __post_init__(self):
         object.__setattr__(self, "sigma_squared", _positive(self.sigma_squared, "sigma_squared"))
 
-    @property
+    @cached_property
     def variance(self) -> float:
-        """Variance of the discrete law: never above sigma_squared (Canonne, Kamath and Steinke 2020, corollary 9)."""
+        """Variance of the rounded law: sigma^2 and that of rounding, 1/12, as soon as sigma is not small; never above that sum.
+
+        For small sigma it is the sum of (2x + 1) P(abs(X) > x) over x >= 0.
+        """
         sigma_squared = float(self.sigma_squared)
         if sigma_squared >= _WIDE:
-            return sigma_squared
-        weights = [(x * x, math.exp(-x * x / (2 * sigma_squared))) for x in range(1, 150)]
-        return 2 * sum(square * weight for square, weight in weights) / (1 + 2 * sum(weight for _, weight in weights))
+            return sigma_squared + 1 / 12
+        width = math.sqrt(2 * sigma_squared)
+        return math.fsum((2 * x + 1) * math.erfc((x + 0.5) / width) for x in range(120))
+
+    @property
+    def proxy(self) -> float:
+        """sigma^2 + 1/12, the variance proxy: E exp(u X) <= exp(slack + proxy u^2 / 2) for every u.
+
+        By Poisson's summation E exp(u X) is exp(sigma^2 u^2 / 2) sinh(u / 2) / (u / 2), the second factor at most exp(u^2 / 24), times a
+        sum over whole k whose terms are at most exp(-2 pi^2 k^2 sigma^2) in size.
+        """
+        return float(self.sigma_squared) + 1 / 12
+
+    @cached_property
+    def slack(self) -> float:
+        """The logarithm of the sum of exp(-2 pi^2 k^2 sigma^2) over whole k: 5e-9 at sigma = 1, and vanishing beyond."""
+        return log_theta(float(self.sigma_squared))
 
     def to_json(self) -> dict[str, Any]:
         """Return the tagged form that `noise_from_json` reads."""
-        return {"kind": "discrete_gaussian", "sigma_squared": str(self.sigma_squared)}
+        return {"kind": "rounded_gaussian", "sigma_squared": str(self.sigma_squared)}
+
+
+def log_theta(sigma_squared: float) -> float:
+    """Return the logarithm of the sum of exp(-2 pi^2 k^2 sigma^2) over whole k, from whichever of its two forms converges fast."""
+    if sigma_squared * 2 * math.pi >= 1:
+        return math.log1p(2 * math.fsum(math.exp(-2 * math.pi**2 * k * k * sigma_squared) for k in range(1, 6)))
+    near = math.log1p(2 * math.fsum(math.exp(-x * x / (2 * sigma_squared)) for x in range(1, 6)))
+    return near - math.log(2 * math.pi * sigma_squared) / 2
 
 
 #: A report at this loss is the truth but for a chance of about 10^-43: nobody asks for more.
@@ -86,14 +112,19 @@ class Response:
         return {"kind": "randomised_response", "categories": self.categories, "epsilon": str(self.epsilon)}
 
 
-Noise = DiscreteLaplace | DiscreteGaussian | Response
+Noise = DiscreteLaplace | RoundedGaussian | Response
+
+
+def law_of(*, pure: bool) -> type[Noise]:
+    """Return the noise of prices in epsilon (`pure`) or in rho: in rho, Laplace noise errs no less than Gaussian noise for any price."""
+    return DiscreteLaplace if pure else RoundedGaussian
 
 
 def noise_from_json(data: dict[str, Any]) -> Noise:
     """Rebuild a noise from its tagged form."""
     if data.get("kind") == "randomised_response":
         return Response(data["categories"], Fraction(data["epsilon"]))
-    kinds = {"discrete_laplace": (DiscreteLaplace, "scale"), "discrete_gaussian": (DiscreteGaussian, "sigma_squared")}
+    kinds = {"discrete_laplace": (DiscreteLaplace, "scale"), "rounded_gaussian": (RoundedGaussian, "sigma_squared")}
     if data.get("kind") not in kinds:
         raise BadArgument(f"unknown noise {data.get('kind')!r}")
     build, parameter = kinds[data["kind"]]
@@ -106,28 +137,25 @@ def scaled(noise: Noise, factor: Fraction) -> Noise:
         return DiscreteLaplace(noise.scale * factor)
     if isinstance(noise, Response):
         return Response(noise.categories, noise.epsilon / factor)
-    return DiscreteGaussian(noise.sigma_squared * factor * factor)
+    return RoundedGaussian(noise.sigma_squared * factor * factor)
 
 
 def cost(noise: Noise, sensitivity: Sensitivity, pure: bool) -> int:  # noqa: FBT001 the kind of budget, as everywhere
     """Return the loss of one use in picos, rounded up: of epsilon if `pure`, else of rho.
 
     Pure: Laplace costs l1 / scale; Gaussian noise has no finite epsilon and is refused.
-    Zero-concentrated: Gaussian costs l2^2 / (2 sigma^2), exactly as in the continuous case (Canonne, Kamath and Steinke 2020, theorem 4).
-    Laplace is e-DP with e = l1 / scale, and every e-DP mechanism satisfies rho = e tanh(e / 2):
-    it is a post-processing of binary randomised response (Kairouz, Oh and Viswanath 2015), whose Renyi divergence of order t is
-    ln(cosh((t - 1/2) e) / cosh(e / 2)) / (t - 1). As a function of v = u^2, ln cosh(u) is concave (its slope tanh(u) / (2u) falls), so
-    the tangent at u = e / 2 bounds it and gives divergence <= t e tanh(e / 2). This is never above e^2 / 2.
+    Rho: Gaussian costs l2^2 / (2 sigma^2), as in the continuous case, of which rounding is a post-processing. Laplace is e-private with
+    e = l1 / scale, and costs what any such step costs beside Gaussian noise (`gaussian.pure_as_rho`).
     """
     if isinstance(noise, DiscreteLaplace):
         epsilon = sensitivity.l1 / noise.scale
-        return picos_up(epsilon) if pure else _response_rho(epsilon)
+        return picos_up(epsilon) if pure else pure_as_rho(epsilon)
     return rho_of_norm(noise, Fraction(sensitivity.l2_squared), pure)
 
 
 def response_cost(noise: Response, pure: bool) -> int:  # noqa: FBT001 the kind of budget, as everywhere
-    """Return the picos of one report of one entry, rounded up: whatever is epsilon-private satisfies rho = epsilon tanh(epsilon / 2)."""
-    return picos_up(noise.epsilon) if pure else _response_rho(noise.epsilon)
+    """Return the picos of one report of one entry, rounded up: in rho as any step that is epsilon-private."""
+    return picos_up(noise.epsilon) if pure else pure_as_rho(noise.epsilon)
 
 
 def rho_of_norm(noise: Noise, norm_squared: Fraction, pure: bool) -> int:  # noqa: FBT001 the kind of budget, as everywhere
@@ -140,17 +168,6 @@ def rho_of_norm(noise: Noise, norm_squared: Fraction, pure: bool) -> int:  # noq
             hint="Use a budget with delta > 0, or a mechanism with Laplace noise.",
         )
     return picos_up(norm_squared / (2 * noise.sigma_squared))
-
-
-@lru_cache(maxsize=1024)
-def _response_rho(epsilon: Fraction) -> int:
-    """Return epsilon tanh(epsilon / 2) in picos, rounded up; exp is correctly rounded to 60 digits, far finer than the margin."""
-    with localcontext() as context:
-        context.prec = _DIGITS
-        exact = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
-        decay = (-exact).exp()
-        rho = exact * (1 - decay) / (1 + decay) * (1 + _MARGIN) + _MARGIN
-        return min(picos_up(Fraction(rho)), picos_up(epsilon * epsilon / 2))
 
 
 def _positive(value: Fraction, name: str) -> Fraction:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from dbext.privacy.noise import DiscreteLaplace, Noise
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
 
 #: Largest number of classes in the test of the law.
 _CLASSES = 16
-#: Above this parameter the discrete Gaussian's distribution function is that of the normal law to nine digits.
-_WIDE = 1_000_000.0
-_POINTS = 40
+#: Below, chances are summed value by value.
+_NARROW = 25
+#: The mean of x^2 is compared with what this many times the spread, at most, would give: sums of 40 deviations then hold all that counts.
+_MOST_TILT, _REACH = 4, 40
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ def spread(noise: Noise, draws: np.ndarray) -> Evidence:
         ratio = (mean / expected) ** 2
     else:
         mean = float((sizes * sizes).mean())
-        exponent, expected = _gaussian_exponent(float(noise.sigma_squared), mean), noise.variance
+        exponent, expected = _gaussian_exponent(float(noise.sigma_squared), mean - 1 / 12), noise.variance
         ratio = mean / expected
     return Evidence(ratio, 1.0, min(0.0, math.log(2) - sizes.size * exponent))
 
@@ -58,17 +61,31 @@ def _laplace_exponent(rate: float, mean: float) -> tuple[float, float]:
 
 
 def _gaussian_exponent(parameter: float, mean: float) -> float:
-    """Return Chernoff's exponent for the mean of x^2: the tilted law is the same with another parameter; any of them gives a bound."""
-    tilted = max(mean, 1e-3)
+    """Return Chernoff's exponent for the mean of x^2 + 1/12: any tilt gives a bound, and that to about this variance the best one."""
+    tilted = min(max(mean, parameter / _MOST_TILT, 1e-3), _MOST_TILT * parameter)
     slope = 1 / (2 * parameter) - 1 / (2 * tilted)
-    return max(0.0, slope * mean - _log_theta(tilted) + _log_theta(parameter))
+    return max(0.0, slope * (mean + 1 / 12) - _log_square_moment(parameter, slope))
 
 
-def _log_theta(parameter: float) -> float:
-    """Return the logarithm of the sum of exp(-x^2 / (2 parameter)) over whole x."""
-    if parameter >= 1:
-        return 0.5 * math.log(2 * math.pi * parameter) + math.log1p(2 * math.exp(-2 * math.pi**2 * parameter))
-    return math.log1p(2 * math.fsum(math.exp(-x * x / (2 * parameter)) for x in range(1, _POINTS)))
+def _log_square_moment(parameter: float, slope: float) -> float:
+    """Return the logarithm of E exp(slope X^2), or of a little more, for a rounded Gaussian and 1 / (2 slope) above its parameter.
+
+    From a variance of 25 on, sums over whole numbers are integrals but for exp(-2 pi^2 6): with V uniform on (-1/2, 1/2) and
+    t = 1 / (1 - 2 parameter slope), E exp(slope X^2) is sqrt(t) E exp(t slope V^2).
+    """
+    if parameter < _NARROW:
+        chances = _chances(parameter)
+        return math.log(math.fsum(chance * math.exp(slope * x * x) for x, chance in enumerate(chances) if chance))
+    stretch = 1 / (1 - 2 * parameter * slope)
+    within = math.fsum((stretch * slope / 4) ** power / math.factorial(power) / (2 * power + 1) for power in range(20))
+    return math.log(stretch) / 2 + math.log(within) + 1e-12
+
+
+def _chances(parameter: float) -> list[float]:
+    """Return P(abs(X) = x) of a rounded Gaussian for x = 0, 1, 2, ... up to 40 deviations."""
+    width = math.sqrt(2 * parameter)
+    beyond = [1.0, *(math.erfc((x + 0.5) / width) for x in range(math.ceil(_REACH * math.sqrt(parameter)) + _REACH))]
+    return [one - other for one, other in pairwise(beyond)]
 
 
 def signs(draws: np.ndarray) -> Evidence:
@@ -113,24 +130,14 @@ def _classes(noise: Noise) -> tuple[np.ndarray, np.ndarray]:
     """Return whole numbers e_1 < e_2 < ... and P(X <= e_i), so that the classes between them have about equal chances."""
     import numpy as np
 
-    deviation = math.sqrt(noise.variance)
     wanted = np.arange(1, _CLASSES) / _CLASSES
     if isinstance(noise, DiscreteLaplace):
         rate = float(1 / noise.scale)
         edges = np.unique([_laplace_edge(rate, float(share)) for share in wanted])
         return edges, np.array([_laplace_below(rate, int(edge)) for edge in edges])
-    if float(noise.sigma_squared) > _WIDE:
-        from statistics import NormalDist
-
-        normal = NormalDist(0, deviation)
-        edges = np.unique([round(normal.inv_cdf(float(share))) for share in wanted])
-        return edges, np.array([normal.cdf(int(edge) + 0.5) for edge in edges])
-    reach = math.ceil(_POINTS * max(deviation, 1))
-    points = np.arange(-reach, reach + 1)
-    weights = np.exp(-(points.astype(float) ** 2) / (2 * float(noise.sigma_squared)))
-    below = np.cumsum(weights) / weights.sum()
-    places = np.unique(np.searchsorted(below, wanted))
-    return points[places], below[places]
+    normal = NormalDist(0, math.sqrt(float(noise.sigma_squared)))
+    edges = np.unique([round(normal.inv_cdf(float(share))) for share in wanted])
+    return edges, np.array([normal.cdf(int(edge) + 0.5) for edge in edges])
 
 
 def _laplace_edge(rate: float, share: float) -> int:

@@ -1,4 +1,4 @@
-"""The unit of privacy loss: one pico, 1e-12 of epsilon (pure budgets, delta = 0) or of rho (zero-concentrated, delta > 0).
+"""The unit of privacy loss: one pico, 1e-12 of epsilon (pure budgets, delta = 0) or of rho (Gaussian, delta > 0).
 
 Losses are whole numbers of picos, so that sums are exact and a ledger never drifts. What is spent is rounded up, what may be spent is
 rounded down: every rounding is against the spender.

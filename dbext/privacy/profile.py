@@ -2,7 +2,7 @@
 
 A joint mechanism (a square-root factorisation) noises sums that overlap, so that its loss is not a sum over filters. What it costs is
 the squared L2 norm of the entry's effect on the whole vector of noised integers: rho = norm^2 / (2 sigma^2), exactly as for one number
-(discrete Gaussian: Canonne, Kamath and Steinke 2020, theorem 4). The profile is data only, so that a ledger can hold it.
+(rounding only post-processes Gaussian noise). The profile is data only, so that a ledger can hold it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which mechanisms can publish a shape, and with which noises: what the planner compares.
+"""Which mechanisms can publish a shape, at prices in epsilon and in rho: what the planner compares.
 
 Pure budgets know Laplace noise and interval mechanisms; signed trees are for them alone (their matrix is not triangular, so that their
-zero-concentrated loss does not add up adaptively). With delta > 0 Gaussian noise and the encoded mechanisms join; Laplace noise stays where
-an entry touches few nodes. It wins only if one of them is allowed an epsilon of 2 or more, which long totals never are.
+loss under Gaussian noise does not add up adaptively). With delta > 0 noise is Gaussian, and the encoded mechanisms join: Laplace noise that
+counts as rho beside it errs no less for any price.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from dbext.mechanisms.square_root import SquareRoot
 from dbext.mechanisms.weighted_square_root import WeightedSquareRoot
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.grid import RegularGrid
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from dbext.privacy.pattern import Windows
 from dbext.query.periods import Grid
 from dbext.query.shape import MAX_BUFFERED_HORIZON, MAX_HORIZON, Shape
 from dbext.query.signed_shares import signed_trees
 
-#: Plain sums are best up to about thirty periods; far beyond, intervals of thousands of terms only cost time, and so does Laplace noise.
+#: Plain sums are best up to about thirty periods; far beyond, intervals of thousands of terms only cost time.
 LONGEST_PLAIN = 128
 #: A square root errs less than any Gaussian tree, the more so the longer the horizon: no time is spent on long ones.
 LONGEST_LEAST_SQUARES = 512
@@ -41,46 +40,38 @@ MOST_STORED = 10_000_000
 #: Windows of more periods are left to blocks: their root takes seconds to work out.
 LONGEST_ROOT = 1_024
 
-_LAPLACE, _GAUSSIAN = (DiscreteLaplace,), (DiscreteGaussian,)
-_EITHER = (DiscreteGaussian, DiscreteLaplace)
 
-Option = tuple[Mechanism, tuple[type[Noise], ...]]
-
-
-def options(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[Option]:
-    """Yield (mechanism, kinds of noise), simplest first."""
-    kinds = _LAPLACE if pure else _EITHER
+def options(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[Mechanism]:
+    """Yield mechanisms, simplest first."""
     if shape.kind == "once":
-        yield OneWindow(shape.start, shape.end), kinds
+        yield OneWindow(shape.start, shape.end)
     elif shape.kind == "running_total":
         yield from _totals(shape, types, pure=pure)
     else:
         windows = Windows(shape.grid, shape.width.ticks, shape.width.steps, shape.age, shape.horizon)
-        yield IndependentWindows(windows), kinds
+        yield IndependentWindows(windows)
         if shape.kind == "sliding":
             yield from _sliding(windows, pure=pure)
 
 
-def _totals(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[Option]:
+def _totals(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[Mechanism]:
     what = (_aged(shape), shape.horizon)
-    kinds = _LAPLACE if pure else _EITHER if shape.horizon <= LONGEST_PLAIN else _GAUSSIAN
     if shape.horizon > MAX_HORIZON:
         _refuse_pure(pure=pure)
-        yield buffered(*what, baseline=shape.baseline, again=_change_again(shape, types)), _GAUSSIAN
+        yield buffered(*what, baseline=shape.baseline, again=_change_again(shape, types))
         return
     if shape.horizon <= LONGEST_PLAIN:
-        yield PlainSums(*what, shape.baseline), kinds
-    yield BinaryTree(*what, shape.baseline), kinds
+        yield PlainSums(*what, shape.baseline)
+    yield BinaryTree(*what, shape.baseline)
     if pure:
-        for tree in signed_trees(*what, types, baseline=shape.baseline):
-            yield tree, _LAPLACE
+        yield from signed_trees(*what, types, baseline=shape.baseline)
         return
     if shape.horizon <= LONGEST_LEAST_SQUARES:
-        yield LeastSquaresTree(*what, shape.baseline), _GAUSSIAN
-    yield SquareRoot(*what, shape.baseline), _GAUSSIAN
-    yield WeightedSquareRoot(*what, shape.baseline), _GAUSSIAN
+        yield LeastSquaresTree(*what, shape.baseline)
+    yield SquareRoot(*what, shape.baseline)
+    yield WeightedSquareRoot(*what, shape.baseline)
     if shape.horizon > LONGEST_ALL_KEPT or shape.horizon * shape.cells > MOST_STORED:
-        yield buffered(*what, baseline=shape.baseline, again=_change_again(shape, types)), _GAUSSIAN
+        yield buffered(*what, baseline=shape.baseline, again=_change_again(shape, types))
 
 
 def _refuse_pure(*, pure: bool) -> None:
@@ -91,16 +82,16 @@ def _refuse_pure(*, pure: bool) -> None:
         )
 
 
-def _sliding(windows: Windows, *, pure: bool) -> Iterator[Option]:
+def _sliding(windows: Windows, *, pure: bool) -> Iterator[Mechanism]:
     assembled = disjoint_sums(windows)
     if assembled is None:
         return
-    yield assembled, _LAPLACE if pure else _EITHER
+    yield assembled
     layered = hierarchical_sums(windows, 2 if pure else 1)
     if layered is not None:
-        yield layered, _LAPLACE if pure else _GAUSSIAN
+        yield layered
     if not pure and assembled.remainder == 0 and 1 < assembled.steps <= LONGEST_ROOT:
-        yield SlidingRoot(windows.grid, assembled.steps, windows.age, windows.count), _GAUSSIAN
+        yield SlidingRoot(windows.grid, assembled.steps, windows.age, windows.count)
 
 
 def _change_again(shape: Shape, types: Sequence[EntryType]) -> bool:

@@ -9,11 +9,10 @@ from itertools import pairwise, product
 
 from dbext.errors import BadArgument
 from dbext.mechanisms.levelled import Course, LevelledSums, course, ranges_that_matter
+from dbext.mechanisms.protocol import Mechanism
 from dbext.mechanisms.unequal_budgets import Family, divide
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import MonthGrid, RegularGrid
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
-from dbext.query.admissible import Option
 from dbext.query.calendar import Span, Tick, whole_ticks
 from dbext.query.declaration import Ago, Declaration
 from dbext.query.periods import Grid, is_calendar_month
@@ -71,13 +70,12 @@ def with_levels(shape: Shape, request: Request, tick: Tick) -> Shape:
     return replace(shape, levels=levels, ranges=ranges, steps=steps)
 
 
-def levelled(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[Option]:
-    """Yield (mechanism, kinds of noise): an equal share of the budget for every level, and the shares that serve its ranges best."""
+def levelled(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[Mechanism]:
+    """Yield an equal share of the budget for every level, and the shares that serve its ranges best."""
     equal = [1.0] * len(shape.levels)
-    kinds = (DiscreteLaplace,) if pure else (DiscreteGaussian, DiscreteLaplace)
-    yield _made(shape, equal, pure=pure), kinds
+    yield _made(shape, equal, pure=pure)
     if len(equal) > 1 and (shape.ranges or shape.kind != "disjoint"):
-        yield _made(shape, _tuned(shape, types, pure=pure), pure=pure), kinds
+        yield _made(shape, _tuned(shape, types, pure=pure), pure=pure)
 
 
 def _is_aligned(grid: Grid) -> bool:

@@ -201,7 +201,7 @@ def _refuse(shape: Shape, request: Request, types: Sequence[EntryType], declarat
 def _mechanisms(shape: Shape, types: Sequence[EntryType], *, pure: bool) -> Iterator[Mechanism]:
     """Yield what can publish a shape: everything that noises time ranges one by one."""
     if shape.levels:
-        yield from (mechanism for mechanism, _ in levelled(shape, types, pure=pure))
+        yield from levelled(shape, types, pure=pure)
     elif shape.kind == "once":
         yield OneWindow(shape.start, shape.end)
     elif shape.kind == "running_total":

@@ -80,7 +80,7 @@ def noise_text(noise: Noise) -> str:
     """A noise with its parameter, to four digits."""
     if isinstance(noise, DiscreteLaplace):
         return f"discrete Laplace of scale {float(noise.scale):.4g}"
-    return f"discrete Gaussian of sigma {float(noise.sigma_squared) ** 0.5:.4g}"
+    return f"rounded Gaussian of sigma {float(noise.sigma_squared) ** 0.5:.4g}"
 
 
 def _noise(plan: Plan) -> str:

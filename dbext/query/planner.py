@@ -29,7 +29,7 @@ from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import COUNT, Measure, Values
-from dbext.privacy.noise import DiscreteGaussian, Noise, scaled
+from dbext.privacy.noise import Noise, law_of, scaled
 from dbext.query.admissible import MOST_STORED, options
 from dbext.query.calendar import Tick
 from dbext.query.declaration import Declaration
@@ -163,7 +163,7 @@ def plan_question(
 
 
 def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delta: Decimal, *, grouped: bool) -> list[Plan]:
-    """One plan for each mechanism and kind of noise. Gaussian noise has no finite loss at delta = 0."""
+    """One plan for each mechanism."""
     if request.epsilon is None and request.max_error is None:
         raise BadArgument(
             "epsilon is missing", hint="Say what the release may cost: epsilon => 0.5, or how exact it must be: max_error => 10."
@@ -171,12 +171,11 @@ def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delt
     if request.epsilon is not None:
         exact_epsilon(request.epsilon)
     _refuse_unbounded(shape, types)
+    pure = delta == 0
     calibrate = for_epsilon if request.max_error is None else _for_error
     plans = (
-        calibrate(blank_plan(shape, mechanism, grouped=grouped, pure=delta == 0), kind, request, types, delta)
-        for mechanism, kinds in (levelled(shape, types, pure=delta == 0) if shape.levels else options(shape, types, pure=delta == 0))
-        for kind in kinds
-        if request.noise != "gaussian" or kind is DiscreteGaussian
+        calibrate(blank_plan(shape, mechanism, grouped=grouped, pure=pure), law_of(pure=pure), request, types, delta)
+        for mechanism in (levelled if shape.levels else options)(shape, types, pure=pure)
     )
     return [_continuing(found) if shape.renews else found for found in plans if found is not None]
 

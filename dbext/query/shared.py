@@ -12,7 +12,7 @@ from dbext.mechanisms.disjoint import DisjointSums, disjoint_sums
 from dbext.mechanisms.error import half_width
 from dbext.mechanisms.shared_windows import SharedWindows, shared_root
 from dbext.privacy.constraint import EntryType
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from dbext.privacy.noise import law_of
 from dbext.privacy.pattern import Windows
 from dbext.query.admissible import LONGEST_ROOT
 from dbext.query.calendar import Tick
@@ -62,7 +62,7 @@ def shared_candidates(shared: Shared, statistics: Sequence[Statistic], limits: S
     windows = tuple(one.steps for one in assembled)
     longest = shapes[windows.index(max(windows))]
     within = None if limits is None else dict(zip(windows, limits, strict=True))
-    tried = (_planned(shared, longest, mechanism, kind, within) for mechanism, kind in _mechanisms(shared, assembled))
+    tried = (_planned(shared, longest, mechanism, within) for mechanism in _mechanisms(shared, assembled))
     made = [one for one in tried if one is not None]
     if not made:
         return None
@@ -80,22 +80,19 @@ def _shape(shared: Shared, statistic: Statistic) -> Shape:
     return replace(shape_of(declaration, shared.request, shared.tick), values=statistic.values)
 
 
-def _mechanisms(shared: Shared, assembled: Sequence[DisjointSums]) -> Iterator[tuple[DisjointSums | SharedWindows, type[Noise]]]:
+def _mechanisms(shared: Shared, assembled: Sequence[DisjointSums]) -> Iterator[DisjointSums | SharedWindows]:
     longest = max(assembled, key=lambda one: one.steps)
-    if shared.request.noise != "gaussian":
-        yield longest, DiscreteLaplace
-    if shared.delta == 0:
-        return
-    yield longest, DiscreteGaussian
+    yield longest
     windows = tuple(one.steps for one in assembled)
-    if 1 < longest.steps <= LONGEST_ROOT:
-        yield SharedWindows(longest.grid, windows, shared_root(windows), longest.age, longest.count), DiscreteGaussian
+    if shared.delta > 0 and 1 < longest.steps <= LONGEST_ROOT:
+        yield SharedWindows(longest.grid, windows, shared_root(windows), longest.age, longest.count)
 
 
 def _planned(
-    shared: Shared, shape: Shape, mechanism: DisjointSums | SharedWindows, kind: type[Noise], within: dict[int, Fraction] | None
+    shared: Shared, shape: Shape, mechanism: DisjointSums | SharedWindows, within: dict[int, Fraction] | None
 ) -> Plan | None:
     pure = shared.delta == 0
+    kind = law_of(pure=pure)
     blank = blank_plan(shape, mechanism, grouped=shared.declaration.grouped, pure=pure)
     if within is None:
         return for_epsilon(blank, kind, shared.request, shared.types, shared.delta)

@@ -25,7 +25,7 @@ from dbext.privacy.calibrate import factor_for, stretched
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.privacy.measure import Measure, Values
-from dbext.privacy.noise import DiscreteGaussian, Noise, scaled
+from dbext.privacy.noise import Noise, RoundedGaussian, scaled
 from dbext.query.bounds import Bounds
 from dbext.query.calendar import Tick
 from dbext.query.declaration import Declaration, TimeRange
@@ -254,7 +254,7 @@ def _relative(one: Candidate, error: float, statistic: Statistic) -> float:
 
 
 def _continuous(noise: Noise) -> float:
-    return float(noise.sigma_squared if isinstance(noise, DiscreteGaussian) else 2 * noise.scale**2)
+    return float(noise.sigma_squared if isinstance(noise, RoundedGaussian) else 2 * noise.scale**2)
 
 
 def _split_variance(choices: Sequence[Choice], *, pure: bool) -> float:
@@ -295,9 +295,8 @@ def _split(choices: Sequence[Choice], request: Request, types: Sequence[EntryTyp
     roots = [choice.variance ** (1 / (3 if pure else 2)) for choice in choices]
     shares = [root / sum(roots) for root in roots]
     target = budget_picos(request.epsilon, delta)
-    plans = [_at_share(choice.plan, Fraction(share).limit_denominator(10**6)) for choice, share in zip(choices, shares, strict=True)]
-    proportional = pure or all(isinstance(plan.noise, DiscreteGaussian) for plan in plans)
-    factor = factor_for(lambda factor: _price([_scaled(plan, factor) for plan in plans], types), target, proportional=proportional)
+    plans = [_scaled(choice.plan, 1 / Fraction(share).limit_denominator(10**6)) for choice, share in zip(choices, shares, strict=True)]
+    factor = factor_for(lambda factor: _price([_scaled(plan, factor) for plan in plans], types), target)
     plans = [_priced(_scaled(plan, factor), types, delta) for plan in plans]
     if _price(plans, types) > target:
         raise InternalError("a calibrated release costs more than it was allowed")
@@ -311,13 +310,6 @@ def _as_exact(choices: Sequence[Choice], types: Sequence[EntryType], delta: Deci
         raise BadArgument("no noise is that small at any allowed epsilon", hint="Allow larger errors, longer windows or a shorter horizon.")
     prices = [_price([plan], types) for plan in plans]
     return plans, [price / (sum(prices) or 1) for price in prices]
-
-
-def _at_share(plan: Plan, share: Fraction) -> Plan:
-    """The plan with as much more noise as its share of the budget is smaller: sigma^2 by 1 / share, scale by 1 / share or its root."""
-    if isinstance(plan.noise, DiscreteGaussian) or plan.pure:
-        return _scaled(plan, 1 / share)
-    return _scaled(plan, Fraction(1 / math.sqrt(share)))
 
 
 def _scaled(plan: Plan, factor: Fraction) -> Plan:

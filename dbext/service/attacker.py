@@ -6,16 +6,13 @@ best linear statistic), picks a threshold on one half of the experiments and tes
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import NormalDist
 
 import numpy as np
 
 from dbext.errors import InternalError
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace
 from dbext.query.plan import Plan
 
 Figures = np.ndarray
@@ -76,21 +73,6 @@ def collected(rows: Sequence[tuple[int, int, float]], runs: int, periods: int) -
     if np.isnan(figures).any():
         raise InternalError("a window or a key was not published")
     return figures
-
-
-def step_gain(noise: DiscreteGaussian) -> float:
-    """Return how much more a threshold between whole numbers tells of a shift by 1 than with continuous noise of the same parameter.
-
-    Discrete Gaussian noise is as concentrated as continuous (rho), but no threshold test need be as weak: with sigma 1.28 the best one
-    shows 2.7% more of mu, with sigma 4.5 0.2%. Sums of several such noises have finer steps, and gain less.
-    """
-    parameter = float(noise.sigma_squared)
-    reach = math.ceil(12 * math.sqrt(parameter)) + 12
-    weights = [math.exp(-x * x / (2 * parameter)) for x in range(-reach, reach + 1)]
-    total, normal = math.fsum(weights), NormalDist()
-    near = math.ceil(2 * math.sqrt(parameter))
-    tails = [math.fsum(weights[reach + x :]) / total for x in range(-near, near + 2)]
-    return math.sqrt(parameter) * max(normal.inv_cdf(above) - normal.inv_cdf(beyond) for above, beyond in pairwise(tails))
 
 
 def scores_of(answers: Sequence[float]) -> Figures:

@@ -120,4 +120,4 @@ def _noise(one: Candidate) -> str:
         widest = max(one.plan.pattern_factors)
         upto = f" to {float(one.noise.scale * widest):.6g} by level" if widest > 1 else ""
         return f"discrete Laplace, scale {float(one.noise.scale):.6g}{upto}"
-    return f"discrete Gaussian, sigma {float(one.noise.sigma_squared) ** 0.5:.6g}{lattice_text(one.plan)}"
+    return f"rounded Gaussian, sigma {float(one.noise.sigma_squared) ** 0.5:.6g}{lattice_text(one.plan)}"

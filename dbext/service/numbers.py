@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation, local
 from fractions import Fraction
 
 from dbext.errors import BadArgument
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 
 MAX_EPSILON = 1000
 MAX_DIGITS = 12
@@ -45,7 +45,7 @@ def _decimal(name: str, text: str, digits: int = MAX_DIGITS) -> Decimal:
     return value
 
 
-def require_noise_fits(noise: DiscreteLaplace | DiscreteGaussian) -> None:
+def require_noise_fits(noise: DiscreteLaplace | RoundedGaussian) -> None:
     """Refuse noise so wide that a sum of a few thousand draws could leave the range of a bigint (chance below exp(-64))."""
     deviations = float(noise.scale) if isinstance(noise, DiscreteLaplace) else float(noise.sigma_squared) ** 0.5
     if deviations > MAX_DEVIATION:

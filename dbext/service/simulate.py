@@ -15,7 +15,7 @@ from dbext.errors import BadArgument
 from dbext.mechanisms.sampling import draw
 from dbext.privacy.calibrate import noise_for
 from dbext.privacy.conversion import budget_picos, epsilon_of
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from dbext.privacy.noise import DiscreteLaplace, Noise, RoundedGaussian
 from dbext.privacy.pattern import Several, Single
 from dbext.query.declaration_file import DeclarationFile
 from dbext.query.plan import Plan
@@ -101,7 +101,7 @@ def _method(plan: Plan, length: int, *, chosen: bool) -> Method:
 def _renoised(file: DeclarationFile, plan: Plan, length: int) -> Method:
     """A running total noised anew each period, calibrated to the same loss: what one would do without a mechanism."""
     windows = Several(tuple(Single(*plan.window(period)) for period in range(1, length + 1)))
-    kind, delta = (DiscreteLaplace, Fraction(0)) if plan.pure else (DiscreteGaussian, file.delta)
+    kind, delta = (DiscreteLaplace, Fraction(0)) if plan.pure else (RoundedGaussian, file.delta)
     target = budget_picos(plan.epsilon, delta)
     noise = noise_for([windows], plan.measure, plan.grouped, file.types, target, plan.pure, kind)
     epsilon = float(epsilon_of(target, delta))

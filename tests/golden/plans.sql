@@ -42,10 +42,10 @@ measure: entered by group
 periods: 1 day each from boundary 5700, without end
 first window: (5700, 5701], 1 day
 mechanism: independent_windows
-noise: discrete Gaussian of sigma 33.64
-error: std 33.64, 95% within 66 in period 1
+noise: rounded Gaussian of sigma 31.29
+error: std 31.29, 95% within 61 in period 1
 epsilon: 0.5
-loss: imported rho 0.00662863, local rho 0.000441908;
+loss: imported rho 0.00765971, local rho 0.000510647;
 
 -- groups: SELECT name FROM county
 -- types: local k3
@@ -219,10 +219,10 @@ measure: net
 periods: 1 day each from boundary 5700, without end
 first window: (5687, 5701], 14 days
 mechanism: independent_windows
-noise: discrete Gaussian of sigma 56.29
-error: std 56.29, 95% within 110 in period 1
+noise: rounded Gaussian of sigma 52.36
+error: std 52.36, 95% within 103 in period 1
 epsilon: 0.5
-loss: imported rho 0.00662863;
+loss: imported rho 0.00765971;
 
 -- every: 1 day
 -- types: local k3
@@ -233,11 +233,11 @@ measure: net
 periods: 1 day each from boundary 5700, without end
 first window: (5687, 5701], 14 days
 mechanism: sliding_root of 14 periods
-noise: discrete Gaussian of sigma 1.248e+06 on encoder rows
-error: std 26.25, 95% within 51.45 in period 1
+noise: rounded Gaussian of sigma 1.161e+06 on encoder rows
+error: std 24.42, 95% within 47.87 in period 1
 epsilon: 0.5
-loss: local rho 0.00662863
-note: noise => 'laplace' would do with a mean standard error of 21.11 instead of 27.34; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
+loss: local rho 0.00765971
+note: noise => 'laplace' would do with a mean standard error of 21.11 instead of 25.43; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
 
 -- every: 1 day
 -- measure: entered
@@ -399,11 +399,11 @@ measure: net
 periods: 1 day each from boundary 5700, without end
 first window: (5687, 5701], 14 days
 mechanism: sliding_root of 14 periods
-noise: discrete Gaussian of sigma 2.329e+05 on encoder rows
+noise: rounded Gaussian of sigma 2.329e+05 on encoder rows
 error: std 4.9, 95% within 9.604 in period 1
-epsilon: 3.04878
-loss: local rho 0.190276
-note: noise => 'laplace' would need an epsilon of 1.918 instead of 3.049; its price adds in epsilon, plainly: 4 such releases take epsilon 7.67, which holds 5 of those in rho;
+epsilon: 2.84872
+loss: local rho 0.190275
+note: noise => 'laplace' would need an epsilon of 1.918 instead of 2.849; its price adds in epsilon, plainly: 4 such releases take epsilon 7.67, which holds 5 of those in rho;
 
 # --- running totals: a binary tree; `state` starts from what was there before
 
@@ -432,10 +432,10 @@ measure: state
 periods: 1 day each from boundary 5700, 365 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 1.485e+08 on encoder rows
-error: std 39.58, 95% within 77.58 in period 1
+noise: rounded Gaussian of sigma 1.381e+08 on encoder rows
+error: std 36.82, 95% within 72.17 in period 1
 epsilon: 0.5
-loss: imported rho 0.00662863, local rho 0.00190191;
+loss: imported rho 0.00765971, local rho 0.00219775;
 
 -- every: 1 day
 -- horizon: 365
@@ -582,9 +582,9 @@ measure: state
 periods: 1 day each from boundary 5700, 365 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 6.235e+07 on encoder rows
+noise: rounded Gaussian of sigma 6.235e+07 on encoder rows
 error: std 16.62, 95% within 32.58 in period 1
-epsilon: 1.2634
+epsilon: 1.17512
 loss: imported rho 0.0375957, local rho 0.0107871;
 
 # --- once: a fixed range has one answer
@@ -641,12 +641,12 @@ measure: state
 periods: one answer
 first window: (-infinity, 5719], everything
 mechanism: one_window
-noise: discrete Gaussian of sigma 8.685
-error: std 8.685, 95% within 17 in period 1
+noise: rounded Gaussian of sigma 8.079
+error: std 8.085, 95% within 16 in period 1
 epsilon: 0.5
-loss: imported rho 0.00662863, local rho 0.00662863
+loss: imported rho 0.00765971, local rho 0.00765971
 note: dp_time is read as the half-open range (start, end]: a mutation at the instant of a boundary counts in the tick that ends there
-note: noise => 'laplace' would do with a mean standard error of 2.799 instead of 8.685; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
+note: noise => 'laplace' would do with a mean standard error of 2.799 instead of 8.085; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
 
 -- boundary 2015-09-01: 5719
 -- types: local k3
@@ -797,57 +797,57 @@ statistic 1: count where imported, stream 1
 statistic 2: sum of age where age IS NOT NULL, stream 2
 statistic 3: count where age IS NOT NULL, stream 3
 statistic 4: sum of squares of age where age IS NOT NULL, stream 4
-loss together: local rho 0.00662863
+loss together: local rho 0.00765971
 --- stream 0: 0.200 of the budget, an entry adds 0 to 1
 kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 30 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 2.273e+06 on encoder rows
-error: std 38.78, 95% within 76.02 in period 1
-epsilon: 0.212674
-loss: local rho 0.00132573
+noise: rounded Gaussian of sigma 2.115e+06 on encoder rows
+error: std 36.08, 95% within 70.72 in period 1
+epsilon: 0.211604
+loss: local rho 0.00153194
 --- stream 1: 0.200 of the budget, an entry adds 0 to 1
 kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 30 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 2.273e+06 on encoder rows
-error: std 38.78, 95% within 76.02 in period 1
-epsilon: 0.212674
-loss: local rho 0.00132573
+noise: rounded Gaussian of sigma 2.115e+06 on encoder rows
+error: std 36.08, 95% within 70.72 in period 1
+epsilon: 0.211604
+loss: local rho 0.00153194
 --- stream 2: 0.200 of the budget, an entry adds 0 to 120
 kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 30 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 2.728e+08 on encoder rows
-error: std 4654, 95% within 9122 in period 1
-epsilon: 0.212674
-loss: local rho 0.00132573
+noise: rounded Gaussian of sigma 2.538e+08 on encoder rows
+error: std 4330, 95% within 8486 in period 1
+epsilon: 0.211604
+loss: local rho 0.00153194
 --- stream 3: 0.200 of the budget, an entry adds 0 to 1
 kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 30 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 2.273e+06 on encoder rows
-error: std 38.78, 95% within 76.02 in period 1
-epsilon: 0.212674
-loss: local rho 0.00132573
+noise: rounded Gaussian of sigma 2.115e+06 on encoder rows
+error: std 36.08, 95% within 70.72 in period 1
+epsilon: 0.211604
+loss: local rho 0.00153194
 --- stream 4: 0.200 of the budget, an entry adds 0 to 3600
 kind: running_total
 measure: state
 periods: 1 day each from boundary 5700, 30 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 8.184e+09 on encoder rows
-error: std 1.396e+05, 95% within 2.737e+05 in period 1
-epsilon: 0.212674
-loss: local rho 0.00132573;
+noise: rounded Gaussian of sigma 7.614e+09 on encoder rows
+error: std 1.299e+05, 95% within 2.546e+05 in period 1
+epsilon: 0.211604
+loss: local rho 0.00153194;
 
 -- every: 1 day
 -- types: local k3
@@ -876,18 +876,18 @@ figures: d7 = count of 0, d14 = count of 1, d28 = count of 2
 statistic 0: count over 7 periods, stream 0
 statistic 1: count over 14 periods, stream 0
 statistic 2: count over 28 periods, stream 0
-loss together: local rho 0.00662863
+loss together: local rho 0.00765971
 --- stream 0: 1.000 of the budget, an entry adds 0 to 1
 kind: sliding
 measure: net
 periods: 1 day each from boundary 5700, without end
 first window: (5673, 5701], 28 days
 mechanism: shared_windows of 7, 14, 28 periods
-noise: discrete Gaussian of sigma 1.093e+06 on encoder rows
-error: std 30.25, 95% within 59.29 in period 1
+noise: rounded Gaussian of sigma 1.017e+06 on encoder rows
+error: std 28.14, 95% within 55.15 in period 1
 epsilon: 0.5
-loss: local rho 0.00662863
-note: noise => 'laplace' would err 0.82 times as much over all figures; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
+loss: local rho 0.00765971
+note: noise => 'laplace' would err 0.88 times as much over all figures; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
 
 -- every: 7 days
 -- types: local k3
@@ -958,12 +958,12 @@ measure: net
 periods: 1 day each from boundary 5700, 16 in all
 first window: (5700, 5701], 1 day
 mechanism: weighted_square_root
-noise: discrete Gaussian of sigma 3.957e+13 on encoder rows
-error: std 13.97, 95% within 27.38 in period 1
+noise: rounded Gaussian of sigma 3.681e+13 on encoder rows
+error: std 13, 95% within 25.47 in period 1
 epsilon: 0.5
-loss: local rho 0.00662863
+loss: local rho 0.00765971
 note: net counts from the start of the first period on, not what was there before
-note: noise => 'laplace' would do with a mean standard error of 8.161 instead of 14.77; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
+note: noise => 'laplace' would do with a mean standard error of 8.161 instead of 13.74; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho;
 
 -- every: 1 day
 -- types: local k1
@@ -1013,10 +1013,10 @@ measure: net
 periods: 1 day each from boundary 5700, without end
 first window: (5673, 5701], 28 days
 mechanism: sliding_root of 28 periods
-noise: discrete Gaussian of sigma 2.008e+06 on encoder rows
-error: std 44.66, 95% within 87.53 in period 1
+noise: rounded Gaussian of sigma 1.868e+06 on encoder rows
+error: std 41.55, 95% within 81.43 in period 1
 epsilon: 0.5
-loss: local rho 0.00662863;
+loss: local rho 0.00765971;
 
 -- every: 1 day
 -- types: local k2
@@ -1075,10 +1075,10 @@ measure: state
 periods: 1 hour each from boundary 5700, 87600 in all
 first window: (-infinity, 5701], everything
 mechanism: buffered from 5 buffers on the state before period 1
-noise: discrete Gaussian of sigma 6.173e+08 in steps of 2^-25
-error: std 20.65, 95% within 40.48 in period 1
+noise: rounded Gaussian of sigma 5.742e+08 in steps of 2^-25
+error: std 19.21, 95% within 37.65 in period 1
 epsilon: 0.5
-loss: imported rho 0.00662863;
+loss: imported rho 0.00765971;
 
 -- every: 1 day
 -- delta: 1/1000000
@@ -1091,9 +1091,9 @@ measure: state
 periods: 1 day each from boundary 5700, 5000 in all
 first window: (-infinity, 5701], everything
 mechanism: square_root on the state before period 1
-noise: discrete Gaussian of sigma 2.819e+10 on encoder rows
+noise: rounded Gaussian of sigma 2.819e+10 on encoder rows
 error: std 29.35, 95% within 57.53 in period 1
-epsilon: 0.58886
+epsilon: 0.545523
 loss: imported rho 0.00901422;
 
 -- every: 1 day
@@ -1145,47 +1145,47 @@ statistic 0: count by blocks of 25 values of age where age IS NOT NULL, stream 0
 statistic 1: count by blocks of 5 values of age where age IS NOT NULL, stream 1
 statistic 2: count by age where age IS NOT NULL, stream 2
 statistic 3: count, stream 3
-loss together: local rho 0.00662863
-note: age_25: with 95% its rank is off by at most 178.8 entries (period 1); it is one of 121 values, from 0 to 120 by 1, counted in blocks of 25, 5 and 1 values
-note: age_50: with 95% its rank is off by at most 128.1 entries (period 1); it is one of 121 values, from 0 to 120 by 1, counted in blocks of 25, 5 and 1 values
+loss together: local rho 0.00765971
+note: age_25: with 95% its rank is off by at most 146.9 entries (period 1); it is one of 121 values, from 0 to 120 by 1, counted in blocks of 25, 5 and 1 values
+note: age_50: with 95% its rank is off by at most 105.4 entries (period 1); it is one of 121 values, from 0 to 120 by 1, counted in blocks of 25, 5 and 1 values
 --- stream 0: 0.243 of the budget, an entry adds 0 to 1
 kind: disjoint
 measure: entered by group
 periods: 1 day each from boundary 5700, without end
 first window: (5700, 5701], 1 day
 mechanism: independent_windows
-noise: discrete Gaussian of sigma 17.62
-error: std 17.62, 95% within 35 in period 1
-epsilon: 0.235753
-loss: local rho 0.00160966
-note: noise => 'laplace' would err 0.58 times as much over all figures; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho
+noise: rounded Gaussian of sigma 16.4
+error: std 16.4, 95% within 32 in period 1
+epsilon: 0.234711
+loss: local rho 0.00186004
+note: noise => 'laplace' would err 0.62 times as much over all figures; its price adds in epsilon, plainly: 4 such releases take epsilon 2, which holds 13 of those in rho
 --- stream 1: 0.243 of the budget, an entry adds 0 to 1
 kind: disjoint
 measure: entered by group
 periods: 1 day each from boundary 5700, without end
 first window: (5700, 5701], 1 day
 mechanism: independent_windows
-noise: discrete Gaussian of sigma 17.62
-error: std 17.62, 95% within 35 in period 1
-epsilon: 0.235753
-loss: local rho 0.00160966
+noise: rounded Gaussian of sigma 16.4
+error: std 16.4, 95% within 32 in period 1
+epsilon: 0.234711
+loss: local rho 0.00186004
 --- stream 2: 0.271 of the budget, an entry adds 0 to 1
 kind: disjoint
 measure: entered by group
 periods: 1 day each from boundary 5700, without end
 first window: (5700, 5701], 1 day
 mechanism: independent_windows
-noise: discrete Gaussian of sigma 16.67
-error: std 16.67, 95% within 33 in period 1
-epsilon: 0.250138
-loss: local rho 0.00179965
+noise: rounded Gaussian of sigma 15.51
+error: std 15.51, 95% within 30 in period 1
+epsilon: 0.24912
+loss: local rho 0.00207959
 --- stream 3: 0.243 of the budget, an entry adds 0 to 1
 kind: disjoint
 measure: entered by group
 periods: 1 day each from boundary 5700, without end
 first window: (5700, 5701], 1 day
 mechanism: independent_windows
-noise: discrete Gaussian of sigma 17.62
-error: std 17.62, 95% within 35 in period 1
-epsilon: 0.235753
-loss: local rho 0.00160966;
+noise: rounded Gaussian of sigma 16.4
+error: std 16.4, 95% within 32 in period 1
+epsilon: 0.234711
+loss: local rho 0.00186004;

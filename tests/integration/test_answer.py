@@ -224,7 +224,7 @@ def test_noise_that_is_too_small_for_its_price_is_worked_out_anew(told):
 
 
 def test_noise_meant_for_another_delta_is_worked_out_anew(told):
-    noise, _ = second_session_says(told, noise={"kind": "discrete_gaussian", "sigma_squared": "1000000"}, delta="1/1000000")
+    noise, _ = second_session_says(told, noise={"kind": "rounded_gaussian", "sigma_squared": "1000000"}, delta="1/1000000")
     assert noise["kind"] == "discrete_laplace"
 
 

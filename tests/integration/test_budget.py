@@ -73,7 +73,7 @@ def test_gaussian_charges_need_a_delta(ready):
     ready.declare("daily", "SELECT county, count(*) FROM cases WHERE dp_time > now() - INTERVAL '14 days' GROUP BY county",
                   every="1 day", epsilon="0.5", groups="VALUES ('A'), ('B')")  # fmt: skip
     kind = ready.database.value("SELECT charges -> 0 -> 'noise' ->> 'kind' FROM dbext_private.ledger WHERE kind = 'reserve'")
-    assert kind == "discrete_gaussian"
+    assert kind == "rounded_gaussian"
     refused(ready.session, "DP003", "SELECT dp_set_budget('cases', epsilon => 1, delta => 0)")
     ready.session.execute("SELECT dp_set_budget('cases', epsilon => 2)")
     assert [str(figure) for figure in ready.database.fetch("SELECT epsilon, delta FROM dbext.budget_status")[0]] == ["2", "0.000001"]

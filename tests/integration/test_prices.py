@@ -126,7 +126,7 @@ def test_a_plan_shows_both_units_and_what_they_cost(told):
     assert [(row[1], row[4]) for row in rows if row[0]] == [("epsilon", other[4])]
     assert {row[1] for row in rows} == {"epsilon", "rho"}
     rows = told.session.execute(sql.format(GAUSSIAN).replace("reason,", "noise,"), (DAILY,)).fetchall()
-    assert all(row[2].startswith("discrete Gaussian") for row in rows)
+    assert all(row[2].startswith("rounded Gaussian") for row in rows)
 
 
 def test_what_noise_can_be_asked_for(told):

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dbext.mechanisms.least_squares_tree import LeastSquaresTree
-from dbext.privacy.noise import DiscreteGaussian
+from dbext.privacy.noise import RoundedGaussian
 from dbext.query.plan import plan_from_json
 from tests.chance import FAR, SIGMAS
 
@@ -75,7 +75,7 @@ def test_a_least_squares_tree_publishes_its_totals_and_restates_them_better(case
     cases.declare("one", TOTAL, epsilon=2, groups=KEYS, every="1 day", horizon=40)
     assert cases.database.value("SELECT count(*) FROM dp_explain_release('one') WHERE mechanism = 'least_squares_tree' AND NOT chosen") == 1
     plan = plan_from_json(cases.database.value("SELECT plan -> 'plan' FROM dbext_private.release"))
-    tree = replace(plan, mechanism=LeastSquaresTree(plan.mechanism.grid, 40, True), noise=DiscreteGaussian(Fraction(9)))
+    tree = replace(plan, mechanism=LeastSquaresTree(plan.mechanism.grid, 40, True), noise=RoundedGaussian(Fraction(9)))
     changed = json.dumps(tree.to_json())
     cases.session.execute("UPDATE dbext_private.release SET plan = jsonb_set(plan, '{plan}', %s::jsonb)", (changed,))
     for day in range(20):

@@ -11,7 +11,7 @@ import pytest
 from dbext.mechanisms.error import half_width
 from dbext.mechanisms.sampling import draw
 from dbext.privacy.constraint import Constraint, EntryType
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.query.calendar import Span
 from dbext.query.planner import Request, candidates
 from tests.chance import fewest, most
@@ -57,9 +57,9 @@ def test_a_simultaneous_band_holds_as_a_whole_and_pointwise_bounds_do_not(delta)
     [
         [(DiscreteLaplace(Fraction(5)), 1)] * 3,
         [(DiscreteLaplace(Fraction(5)), 1), (DiscreteLaplace(Fraction(9)), -1)],
-        [(DiscreteGaussian(Fraction(40)), 1), (DiscreteLaplace(Fraction(3)), 2)],
-        [(DiscreteGaussian(Fraction(2**22)), 0.3), (DiscreteGaussian(Fraction(2**22)), 0.01)],
-        [(DiscreteGaussian(Fraction(30)), 0.3), (DiscreteGaussian(Fraction(30)), 0.75)],
+        [(RoundedGaussian(Fraction(40)), 1), (DiscreteLaplace(Fraction(3)), 2)],
+        [(RoundedGaussian(Fraction(2**22)), 0.3), (RoundedGaussian(Fraction(2**22)), 0.01)],
+        [(RoundedGaussian(Fraction(30)), 0.3), (RoundedGaussian(Fraction(30)), 0.75)],
     ],
     ids=["laplace", "two scales", "two laws", "fine", "coarse"],
 )

@@ -70,21 +70,6 @@ def test_discrete_laplace(scale, wide):
 
 
 @FORMS
-@pytest.mark.parametrize("sigma_squared", SQUARES, ids=str)
-def test_discrete_gaussian(sigma_squared, wide):
-    drawn = sampling._discrete_gaussian(sigma_squared, DRAWS, wide=wide)
-    sigma = math.sqrt(sigma_squared)
-    tables = {factor: {x: gaussian_law(factor * sigma, x) for x in range(-1, 1)} for factor in (0.9, 1, 1.1)}
-
-    def law(x, factor=1.0):
-        return tables[factor][0] * math.exp(-x * x / (2 * (factor * sigma) ** 2))
-
-    assert surprise(drawn, law, sigma) < LIMIT
-    for wrong in (0.9, 1.1):
-        assert surprise(drawn, lambda x, f=wrong: law(x, f), sigma) > 2 * LIMIT
-
-
-@FORMS
 def test_rounded_continuous_noise_is_told_apart(wide):
     """The tester sees shape, not only scale: a geometric sampler that doubles zero, and Laplace noise in place of Gaussian."""
     laplace = sampling._discrete_laplace(Fraction(3), DRAWS, wide=wide)
@@ -95,7 +80,7 @@ def test_rounded_continuous_noise_is_told_apart(wide):
 
 
 @FORMS
-@pytest.mark.parametrize("draw", [sampling._discrete_laplace, sampling._discrete_gaussian, sampling._rounded_gaussian])
+@pytest.mark.parametrize("draw", [sampling._discrete_laplace, sampling._rounded_gaussian])
 def test_draws_are_independent_of_their_neighbours(draw, wide):
     """Lag-one correlation of values and of magnitudes, and the balance of signs."""
     drawn = draw(Fraction(400), DRAWS, wide=wide)

@@ -25,7 +25,7 @@ from dbext.mechanisms.toeplitz import inverse_series
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian
+from dbext.privacy.noise import RoundedGaussian
 from dbext.privacy.profile import cost_per_touch, lifetime, reach
 from dbext.query.shape import MAX_BUFFERED_HORIZON
 from tests.unit.mechanisms.test_joint_sensitivity import CONSTRAINTS, admissible, effect, lives
@@ -169,13 +169,13 @@ def test_coefficients_are_those_of_the_buffers(horizon):
 @pytest.mark.parametrize("renews", [False, True])
 def test_what_is_said_of_the_noise_is_what_its_weights_say(renews):
     """Norms instead of thousands of weights: the same law, in all that intervals are made of, a hair wider for the rounding."""
-    first, noise = buffered(DAILY, 40, baseline=True), DiscreteGaussian(Fraction(2**50))
+    first, noise = buffered(DAILY, 40, baseline=True), RoundedGaussian(Fraction(2**50))
     mechanism = continuing(first) if renews else first
     for period in (1, 7, 40, *((41, 97) if renews else ())):
         law = ErrorLaw(tuple((noise, weight) for _, weight in mechanism.answer(period)))
         norms = NormsLaw(noise, mechanism.norms(period))
         assert norms.variance == pytest.approx(law.variance)
-        assert norms.apart == pytest.approx(law.apart)
+        assert norms.normal == pytest.approx(law.normal)
         assert norms.steps == pytest.approx(2 * (1 + 2**-8) * law.steps)
         assert norms.largest == pytest.approx(law.largest)
         for miss in (0.05, 1e-6, 1e-30):

@@ -19,13 +19,13 @@ from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import RoundedGaussian, DiscreteLaplace
 from dbext.privacy.pattern import Single, Tree, Windows
 
 grid = RegularGrid(0, 1)
 types = [EntryType(1, "few", Constraint(12)), EntryType(2, "short", Constraint(None, 28)), EntryType(3, "both", Constraint(3, 28))]
 patterns = [Windows(grid, width_ticks=14), Tree(grid, 365)]
-for pure, kind in ((True, DiscreteLaplace), (False, DiscreteLaplace), (False, DiscreteGaussian)):
+for pure, kind in ((True, DiscreteLaplace), (False, DiscreteLaplace), (False, RoundedGaussian)):
     noise = noise_for(patterns, Measure.NET, True, types, budget_picos(Fraction(1), Fraction(1, 10**6)), pure, kind)
     charges = [Charge(pattern, noise, Measure.NET, True) for pattern in patterns]
     charges += [Charge(Single(day, day + 30), noise, Measure.NET) for day in range(100)]

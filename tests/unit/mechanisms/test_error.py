@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import erfc
 
 from dbext.mechanisms import error
 from dbext.mechanisms.error import Norms, answer_variance, gaussian_half_width, half_width, half_width_95
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 
 SCALES = [Fraction(1, 5), Fraction(1), Fraction(5), Fraction(61, 3), Fraction(90)]
 SQUARES = [Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(9), Fraction(2500)]
@@ -20,7 +21,11 @@ def law(noise, coefficient=1):
     """Return the probabilities of coefficient * X on a symmetric range that holds all but 1e-15."""
     reach = int(40 * noise.scale) + 20 if isinstance(noise, DiscreteLaplace) else int(9 * math.sqrt(noise.sigma_squared)) + 10
     x = np.arange(-reach, reach + 1)
-    weights = np.exp(-np.abs(x) / float(noise.scale) if isinstance(noise, DiscreteLaplace) else -x * x / (2 * float(noise.sigma_squared)))
+    if isinstance(noise, DiscreteLaplace):
+        weights = np.exp(-np.abs(x) / float(noise.scale))
+    else:
+        beyond = erfc((np.abs(x)[:, None] + [-0.5, 0.5]) / math.sqrt(2 * noise.sigma_squared)) / 2
+        weights = beyond[:, 0] - beyond[:, 1]
     spread = np.zeros(2 * reach * coefficient + 1)
     spread[::coefficient] = weights / weights.sum()
     return spread
@@ -42,13 +47,13 @@ def smallest(noise, coefficients):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 14])
-@pytest.mark.parametrize("noise", [*map(DiscreteLaplace, SCALES), *map(DiscreteGaussian, SQUARES)], ids=str)
+@pytest.mark.parametrize("noise", [*map(DiscreteLaplace, SCALES), *map(RoundedGaussian, SQUARES)], ids=str)
 def test_whole_sums_have_the_smallest_half_width(noise, count):
     assert half_width_95(noise, [1] * count) == smallest(noise, [1] * count)
     assert half_width_95(noise, [-1, 1] * count) == half_width_95(noise, [1] * (2 * count))
 
 
-@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(3)), DiscreteGaussian(Fraction(4))])
+@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(3)), RoundedGaussian(Fraction(4))])
 @pytest.mark.parametrize("coefficients", [[2], [1, 2], [3, 3, 1], [4, 6, 2]])
 def test_whole_coefficients(noise, coefficients):
     assert half_width_95(noise, coefficients) == smallest(noise, coefficients)
@@ -63,7 +68,7 @@ def test_the_coverage_bound_is_not_met_by_one_less():
 
 @pytest.mark.parametrize("count", [1, 2, 5, 40])
 def test_large_noises_approach_their_continuous_laws(count):
-    gaussian = DiscreteGaussian(Fraction(10**12))
+    gaussian = RoundedGaussian(Fraction(10**12))
     assert math.isclose(half_width_95(gaussian, [1] * count), 1.959964 * math.sqrt(answer_variance(gaussian, [1] * count)), rel_tol=1e-5)
     if count == 1:
         assert math.isclose(half_width_95(DiscreteLaplace(Fraction(10**9)), [1]), 1e9 * math.log(20), rel_tol=1e-6)
@@ -73,7 +78,7 @@ def test_large_noises_approach_their_continuous_laws(count):
 
 
 @pytest.mark.parametrize(
-    "noise", [DiscreteLaplace(Fraction(2)), DiscreteLaplace(Fraction(9)), DiscreteGaussian(Fraction(1)), DiscreteGaussian(Fraction(50))]
+    "noise", [DiscreteLaplace(Fraction(2)), DiscreteLaplace(Fraction(9)), RoundedGaussian(Fraction(1)), RoundedGaussian(Fraction(50))]
 )
 @pytest.mark.parametrize("coefficients", [[0.5, 1.5], [1, 0.75, 0.25], [2.5] * 4, [0.25] * 9])
 def test_fractional_coefficients_are_covered(noise, coefficients):
@@ -119,6 +124,6 @@ def test_tails_far_beyond_what_is_ever_drawn_are_met_too(number, tail):
 @pytest.mark.parametrize("tail", [1e-3, 1e-20])
 def test_what_rounding_adds_is_beside_what_bounds_the_draws(sigma_squared, tail):
     """Sizes count the draws' own steps and those of rounding: no bound on the draws alone holds for their sum."""
-    noise, sizes = DiscreteGaussian(Fraction(sigma_squared)), 10_000.0
+    noise, sizes = RoundedGaussian(Fraction(sigma_squared)), 10_000.0
     without, rounded = (gaussian_half_width(noise, Norms(50.0, total, 1.0, 50), tail) for total in (0.0, sizes))
     assert rounded >= without + sizes / 2

@@ -13,7 +13,7 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.privacy.pattern import Tree, Windows
 from dbext.privacy.pico import PICOS
 
@@ -38,7 +38,7 @@ def figures(pattern, noise, measure, grouped, limits, less=1):
     pure = isinstance(noise, DiscreteLaplace)
     charge = Charge(pattern, noise, measure, grouped)
     (said,) = worst_case_loss([charge], [EntryType(1, "any", limits)], pure).values()
-    smaller = DiscreteLaplace(noise.scale / less) if pure else DiscreteGaussian(noise.sigma_squared / less**2)
+    smaller = DiscreteLaplace(noise.scale / less) if pure else RoundedGaussian(noise.sigma_squared / less**2)
     ticks = range(-1, DAYS + 1)
     return largest_loss([noised(pattern, smaller, measure, grouped, ticks)], ticks, limits, pure=pure), said / PICOS
 
@@ -48,13 +48,13 @@ def figures(pattern, noise, measure, grouped, limits, less=1):
 @pytest.mark.parametrize("measure", [Measure.NET, Measure.ENTERED, Measure.LEFT])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_life_loses_more_than_the_accountant_says(shape, measure, grouped, limits):
-    for noise in (DiscreteLaplace(Fraction(3)), DiscreteGaussian(Fraction(9))):
+    for noise in (DiscreteLaplace(Fraction(3)), RoundedGaussian(Fraction(9))):
         found, said = figures(SHAPES[shape], noise, measure, grouped, limits)
         assert 0 <= found <= said * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("measure", [Measure.NET, Measure.ENTERED])
-@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(3)), DiscreteGaussian(Fraction(9))], ids=str)
+@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(3)), RoundedGaussian(Fraction(9))], ids=str)
 @pytest.mark.parametrize("limits", LIMITS[:2], ids=str)
 def test_the_worst_life_is_found_where_the_accountant_is_exact(noise, limits, measure):
     found, said = figures(SHAPES["disjoint"], noise, measure, False, limits)

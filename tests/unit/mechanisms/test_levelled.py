@@ -17,7 +17,7 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace, scaled
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian, scaled
 from dbext.privacy.pattern import Blocks, Several, pattern_from_json
 from dbext.privacy.pico import PICOS
 from tests.unit.privacy.entries import norms, paths
@@ -136,7 +136,7 @@ def test_the_horizon_holds_and_a_hierarchy_needs_levels():
 
 
 def loss(mechanism, constraint, *, pure=True, measure=Measure.NET, noise=None):
-    noise = noise or (DiscreteLaplace(ONE) if pure else DiscreteGaussian(Fraction(1, 2)))
+    noise = noise or (DiscreteLaplace(ONE) if pure else RoundedGaussian(Fraction(1, 2)))
     charges = [
         Charge(pattern, scaled(noise, factor), measure)
         for pattern, factor in zip(mechanism.patterns(), mechanism.pattern_factors(), strict=True)

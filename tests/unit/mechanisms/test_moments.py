@@ -12,13 +12,13 @@ from dbext.mechanisms.error import half_width
 from dbext.mechanisms.mixed_error import ErrorLaw, mixed_deviation, mixed_half_width
 from dbext.mechanisms.moments import deviation, mean, mean_band, variance, variance_band
 from dbext.mechanisms.sampling import draw
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from tests.chance import most
 
 LOW, HIGH, TRIES = -20, 20, 1500
 #: Intervals that hold in 95% of all cases miss 75 times in 1,500 tries, give or take 8.5.
 TOO_MANY = most(TRIES, 0.05)
-NOISES = [DiscreteLaplace(Fraction(6)), DiscreteGaussian(Fraction(70)), DiscreteGaussian(Fraction(2**22))]
+NOISES = [DiscreteLaplace(Fraction(6)), RoundedGaussian(Fraction(70)), RoundedGaussian(Fraction(2**22))]
 PEOPLE = {
     0: [],
     1: [17],
@@ -62,7 +62,7 @@ def test_intervals_of_means_hold_for_every_number_of_entries(noise, ages):
 
 def test_intervals_of_means_are_not_needlessly_wide():
     """Of many entries the interval is that of the normal law (it misses 4.5%), and a scale of 0.8 would be seen: it misses 11%."""
-    noise, ages, tries = DiscreteGaussian(Fraction(70)), PEOPLE[2000] * 3, 4000
+    noise, ages, tries = RoundedGaussian(Fraction(70)), PEOPLE[2000] * 3, 4000
     rows, laws = streams(noise, ages, (1, 0), tries=tries)
     true = sum(ages) / len(ages)
     misses = {}
@@ -116,7 +116,7 @@ def test_without_noise_figures_are_exact(sample):
 
 def test_standard_errors_are_those_of_the_first_order():
     """Exactly, from the derivatives by each sum; and as drawn: the spread of 1,500 estimates deviates by 1.8% of itself."""
-    noise, ages = DiscreteGaussian(Fraction(70)), PEOPLE[2000] * 3
+    noise, ages = RoundedGaussian(Fraction(70)), PEOPLE[2000] * 3
     rows, laws = streams(noise, ages, (2, 1, 0))
     band = variance_band(*laws, (LOW, HIGH, 0, 0), 0.05, sample=False)
     number, middle, square = len(ages), sum(ages) / len(ages), sum(age**2 for age in ages) / len(ages)
@@ -142,9 +142,9 @@ def test_half_widths_of_mixtures_hold_and_agree_with_those_of_one_stream(noise, 
 
 def test_kinds_of_noise_may_mix():
     """A sum of Laplace and Gaussian noise: Chernoff's bound covers both."""
-    laplace, gaussian = law(DiscreteLaplace(Fraction(4))), law(DiscreteGaussian(Fraction(90)))
+    laplace, gaussian = law(DiscreteLaplace(Fraction(4))), law(RoundedGaussian(Fraction(90)))
     width = mixed_half_width(((1.0, laplace), (2.0, gaussian)), 0.05)
-    errors = [a + 2 * b for a, b in zip(noisy(DiscreteLaplace(Fraction(4)), 1), noisy(DiscreteGaussian(Fraction(90)), 1), strict=True)]
+    errors = [a + 2 * b for a, b in zip(noisy(DiscreteLaplace(Fraction(4)), 1), noisy(RoundedGaussian(Fraction(90)), 1), strict=True)]
     assert sum(abs(error) > width for error in errors) <= TOO_MANY
     assert width < 3 * math.sqrt(laplace.variance + 4 * gaussian.variance)
 

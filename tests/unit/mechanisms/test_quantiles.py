@@ -11,7 +11,7 @@ import pytest
 from dbext.mechanisms.mixed_error import ErrorLaw
 from dbext.mechanisms.quantiles import Sums, _least, band, cuts, quantile
 from dbext.mechanisms.sampling import draw
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.query.bounds import Bounds
 from dbext.query.column import Column
 from dbext.query.predicate import ColumnRef
@@ -78,7 +78,7 @@ def test_the_estimate_is_where_the_isotonic_regression_reaches_zero(length):
         assert _least(noisy) == next((j for j, value in enumerate(regression) if value >= 0), length)
 
 
-NOISES = [DiscreteLaplace(Fraction(3)), DiscreteLaplace(Fraction(1, 3)), DiscreteGaussian(Fraction(9)), DiscreteGaussian(Fraction(1, 5))]
+NOISES = [DiscreteLaplace(Fraction(3)), DiscreteLaplace(Fraction(1, 3)), RoundedGaussian(Fraction(9)), RoundedGaussian(Fraction(1, 5))]
 
 
 def worlds():
@@ -161,7 +161,7 @@ def test_half_widths_are_those_of_the_sum():
         sums = [sum(w * x for w, x in zip(weights, drawn[n::tries], strict=True)) for n in range(tries)]
         beyond = sum(abs(one) > width for one in sums)
         assert beyond <= most(tries, 0.05)
-        if isinstance(noise, DiscreteGaussian) and noise.sigma_squared > 1:
+        if isinstance(noise, RoundedGaussian) and noise.sigma_squared > 1:
             assert beyond > 0.03 * tries
 
 

@@ -13,13 +13,13 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.privacy.pattern import Several, Single, Tree, Windows
 from dbext.privacy.pico import PICOS, ceil_divide
 from tests.unit.privacy.entries import norms, paths
 
 UNIT = DiscreteLaplace(Fraction(1))
-UNIT_GAUSSIAN = DiscreteGaussian(Fraction(1, 2))
+UNIT_GAUSSIAN = RoundedGaussian(Fraction(1, 2))
 DAILY = RegularGrid(0, 1)
 
 

@@ -12,12 +12,12 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
-from dbext.privacy.comparison import gaussian_epsilon
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import epsilon_of, rho_to_epsilon
+from dbext.privacy.gaussian import gaussian_epsilon
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.privacy.pattern import Single, Windows
 from dbext.privacy.pico import PICOS, picos_up
 from dbext.privacy.repeated_laplace import repeated_laplace_epsilon
@@ -36,7 +36,7 @@ def laplace(scale, sensitivity=1):
 
 
 def gaussian(sigma_squared):
-    return pld.from_discrete_gaussian_mechanism(math.sqrt(sigma_squared), value_discretization_interval=DISCRETISATION)
+    return pld.from_gaussian_mechanism(math.sqrt(sigma_squared), value_discretization_interval=DISCRETISATION)
 
 
 @pytest.mark.parametrize("horizon", [7, 63])
@@ -53,12 +53,12 @@ def test_a_pure_tree(horizon):
 def test_mixed_releases_under_a_concentrated_budget(laplaces, gaussians):
     scale, sigma_squared = Fraction(9), Fraction(70)
     charges = [Charge(Single(0, 1), DiscreteLaplace(scale), Measure.NET)] * laplaces
-    charges += [Charge(Single(0, 1), DiscreteGaussian(sigma_squared), Measure.NET)] * gaussians
+    charges += [Charge(Single(0, 1), RoundedGaussian(sigma_squared), Measure.NET)] * gaussians
     claimed = figure(charges, Constraint(max_mutations=1), DELTA)
     parts = [law.self_compose(count) for law, count in ((laplace(scale), laplaces), (gaussian(sigma_squared), gaussians)) if count]
     numerical = functools.reduce(lambda one, other: one.compose(other), parts)
     epsilon = numerical.get_epsilon_for_delta(float(DELTA))
-    assert 0.6 * claimed <= epsilon <= claimed + (laplaces + gaussians) * DISCRETISATION
+    assert (0.45 if laplaces else 0.95) * claimed <= epsilon <= claimed + (laplaces + gaussians) * DISCRETISATION
 
 
 @pytest.mark.parametrize("sensitivity", [2, 3])
@@ -74,11 +74,11 @@ def test_events_that_fall_into_one_filter(sensitivity):
 @pytest.mark.parametrize("rho", ["0.02", "0.1", "0.5"])
 @pytest.mark.parametrize("delta", ["1e-6", "1e-9"])
 def test_the_conversion_covers_gaussian_noise(rho, delta):
-    """Discrete Gaussian noise, exactly; the classical continuous figure lies below, as it must."""
-    converted = float(rho_to_epsilon(picos_up(Fraction(rho)), Fraction(delta)))
+    """Gaussian noise, exactly; what any loss of that rho may come to lies above, as it must."""
+    converted = float(gaussian_epsilon(picos_up(Fraction(rho)), Fraction(delta)))
     numerical = gaussian(1 / (2 * Fraction(rho))).get_epsilon_for_delta(float(delta))
-    assert numerical <= converted + DISCRETISATION
-    assert 0.9 * converted <= gaussian_epsilon(float(rho), float(delta)) <= converted
+    assert abs(numerical - converted) <= DISCRETISATION
+    assert 0.9 * float(rho_to_epsilon(picos_up(Fraction(rho)), Fraction(delta))) <= converted
 
 
 @pytest.mark.parametrize(("scale", "sensitivity", "count"), [(4, 1, 8), (10, 1, 30), (6, 2, 9)])

@@ -13,11 +13,11 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.privacy.pattern import Single, Tree, Windows
 from dbext.privacy.pico import PICOS
 
-KINDS = [(True, DiscreteLaplace), (False, DiscreteLaplace), (False, DiscreteGaussian)]
+KINDS = [(True, DiscreteLaplace), (False, DiscreteLaplace), (False, RoundedGaussian)]
 PATTERNS = [Windows(RegularGrid(0, 1), width_ticks=14), Tree(RegularGrid(0, 1), 100), Single(0, 9)]
 CONSTRAINTS = [Constraint(max_mutations=3), Constraint(active_within=28), Constraint(5, 28), Constraint(max_mutations=1)]
 
@@ -61,7 +61,7 @@ def test_short_rationals_round_up_a_little(value):
 def test_exact_parameters_stay_exact():
     arguments = ([Single(0, 9)], Measure.NET, False, types(Constraint(max_mutations=2)))
     assert noise_for(*arguments, PICOS // 10, True, DiscreteLaplace) == DiscreteLaplace(Fraction(10))
-    assert noise_for(*arguments, PICOS // 200, False, DiscreteGaussian) == DiscreteGaussian(Fraction(100))
+    assert noise_for(*arguments, PICOS // 200, False, RoundedGaussian) == RoundedGaussian(Fraction(100))
 
 
 def test_the_worst_type_decides():
@@ -75,7 +75,7 @@ def test_the_worst_type_decides():
     ("constraint", "target", "pure", "kind", "error"),
     [
         (Constraint(), PICOS, True, DiscreteLaplace, UnboundedLoss),
-        (Constraint(max_mutations=2), PICOS, True, DiscreteGaussian, NotSupported),
+        (Constraint(max_mutations=2), PICOS, True, RoundedGaussian, NotSupported),
         (Constraint(max_mutations=2), 0, True, DiscreteLaplace, BadArgument),
         (Constraint(max_mutations=2), 1, True, DiscreteLaplace, BadArgument),
         (Constraint(max_mutations=2), 1, False, DiscreteLaplace, BadArgument),

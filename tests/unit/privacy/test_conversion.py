@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbext.errors import BadArgument
-from dbext.privacy.conversion import budget_picos, epsilon_of, epsilon_to_rho, rho_to_epsilon
+from dbext.privacy.conversion import ALONE, budget_picos, epsilon_of, epsilon_to_rho, rho_to_epsilon
+from dbext.privacy.gaussian import gaussian_epsilon, gaussian_rho
 from dbext.privacy.pico import PICOS
 
 rhos = st.integers(1, 20 * PICOS)
@@ -80,6 +81,7 @@ def test_pure_budgets_need_no_conversion():
 
 def test_of_one_unit_alone_nearly_all_of_delta_is_for_it():
     delta = Fraction(1, 10**6)
-    assert budget_picos(Fraction(1), delta) == epsilon_to_rho(Fraction(1), delta * Fraction(49, 50))
-    assert epsilon_of(PICOS // 50, delta) == rho_to_epsilon(PICOS // 50, delta * Fraction(49, 50))
+    part = delta * ALONE
+    assert budget_picos(Fraction(1), delta) == gaussian_rho(Fraction(1), part) > 1.14 * epsilon_to_rho(Fraction(1), part)
+    assert epsilon_of(PICOS // 50, delta) == gaussian_epsilon(PICOS // 50, part) < 0.94 * float(rho_to_epsilon(PICOS // 50, part))
     assert rho_to_epsilon(PICOS // 50, delta) == Decimal("0.899935267661")

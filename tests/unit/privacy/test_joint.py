@@ -19,13 +19,13 @@ from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.joint import JointBound
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.privacy.pattern import Single, Windows
 from dbext.privacy.pico import PICOS
 from tests.unit.privacy.entries import effect, paths
 
 DAILY = RegularGrid(0, 1)
-UNIT = DiscreteGaussian(Fraction(1, 2))
+UNIT = RoundedGaussian(Fraction(1, 2))
 WEEK = Windows(DAILY, width_steps=1, count=7)
 BOUNDS = (
     JointBound(Constraint(), Fraction(3), Fraction(100)),
@@ -133,7 +133,7 @@ def test_no_life_moves_the_noised_rows_further_than_charged(mechanism, measure, 
     leaves = list(pattern.filters(until=5))
     for constraint in (Constraint(1), Constraint(2), Constraint(3), Constraint(4), Constraint(None, 1), Constraint(2, 2), Constraint(3, 4)):
         bounds = joint_bounds(mechanism, measure, grouped, [constraint])
-        charge = Charge(pattern, DiscreteGaussian(Fraction(10**9)), measure, grouped, joint=bounds)
+        charge = Charge(pattern, RoundedGaussian(Fraction(10**9)), measure, grouped, joint=bounds)
         charged = 2 * 10**9 * Fraction(worst_case_loss([charge], [EntryType(1, "any", constraint)], pure=False)[1], PICOS)
         for path in paths(0 if constraint.max_mutations == 4 else -1, 5, constraint, 2 if grouped else 1):
             moved = row_norm_squared(mechanism, path, measure)
@@ -146,6 +146,6 @@ def test_no_life_moves_the_noised_rows_further_than_charged(mechanism, measure, 
 def test_calibrated_joint_noise_costs_the_target():
     mechanism, types = SquareRoot(DAILY, 30), [EntryType(1, "any", Constraint(max_mutations=2))]
     bounds = joint_bounds(mechanism, Measure.NET, False, [types[0].constraint])
-    noise = noise_for(mechanism.patterns(), Measure.NET, False, types, PICOS // 50, False, DiscreteGaussian, None, bounds)
+    noise = noise_for(mechanism.patterns(), Measure.NET, False, types, PICOS // 50, False, RoundedGaussian, None, bounds)
     spent = worst_case_loss([Charge(p, noise, Measure.NET, joint=bounds) for p in mechanism.patterns()], types, pure=False)[1]
     assert 0.9999 * PICOS / 50 <= spent <= PICOS / 50

@@ -7,7 +7,7 @@ from dbext.mechanisms.error import half_width
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.key_checks import KeyChecks, delta_of, factor, key_checks, key_checks_from_json
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from tests.unit.vectors.key_selection import ContinualThreshold, laplace_threshold
 
 
@@ -24,7 +24,7 @@ def above(noise, least: int) -> float:
     return sum(w for n, w in weights.items() if n >= least) / sum(weights.values())
 
 
-@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(3)), DiscreteGaussian(Fraction(40))])
+@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(3)), RoundedGaussian(Fraction(40))])
 @pytest.mark.parametrize("delta", [Fraction(1, 100), Fraction(1, 10**6)])
 def test_a_lone_entry_is_shown_with_no_more_than_its_chance(noise, delta):
     made = key_checks(Measure.STATE, None, 30, types(Constraint(4)), delta, Fraction(1))
@@ -46,7 +46,7 @@ def test_a_threshold_that_forgets_the_entry_itself_is_passed_too_often():
 @pytest.mark.parametrize("tail", [1e-3, 1e-7, 1e-12])
 def test_thresholds_are_at_least_those_of_the_literature_and_hardly_more(tail):
     """Ours bound both sides of the noise, which stands for half the chance on the side that matters."""
-    gaussian = 1 + half_width([(DiscreteGaussian(Fraction(16)), 1)], tail)
+    gaussian = 1 + half_width([(RoundedGaussian(Fraction(16)), 1)], tail)
     assert ContinualThreshold(4.0, tail, 1, 1).gaussian <= gaussian <= ContinualThreshold(4.0, tail / 2, 1, 1).subgaussian + 1
     laplace = 1 + half_width([(DiscreteLaplace(Fraction(4)), 1)], tail)
     assert laplace_threshold(0.25, tail) - 1 <= laplace <= laplace_threshold(0.25, tail / 2) + 1

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from dbext.mechanisms.sampling import draw
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.privacy.noise_tests import correlation, law, signs, spread
 from tests.chance import ALARM, most
 
 LAWS = [
     DiscreteLaplace(Fraction(1, 3)), DiscreteLaplace(Fraction(7, 2)), DiscreteLaplace(Fraction(900)),
-    DiscreteGaussian(Fraction(1, 4)), DiscreteGaussian(Fraction(30)), DiscreteGaussian(Fraction(10**9)),
+    RoundedGaussian(Fraction(1, 4)), RoundedGaussian(Fraction(30)), RoundedGaussian(Fraction(10**9)),
 ]  # fmt: skip
 LEVEL = math.log(ALARM)
 
@@ -49,15 +49,15 @@ def test_the_expected_spread_is_the_law_s(noise):
     assert spread(noise, drawn(noise, 600, 600)).figure == pytest.approx(1, abs=0.08)
 
 
-@pytest.mark.parametrize("right", [DiscreteLaplace(Fraction(8)), DiscreteGaussian(Fraction(64))], ids=str)
+@pytest.mark.parametrize("right", [DiscreteLaplace(Fraction(8)), RoundedGaussian(Fraction(64))], ids=str)
 @pytest.mark.parametrize("factor", [Fraction(1, 4), Fraction(4)])
 def test_another_scale_is_seen(right, factor):
-    wrong = DiscreteLaplace(right.scale * factor) if isinstance(right, DiscreteLaplace) else DiscreteGaussian(right.sigma_squared * factor)
+    wrong = DiscreteLaplace(right.scale * factor) if isinstance(right, DiscreteLaplace) else RoundedGaussian(right.sigma_squared * factor)
     assert spread(right, drawn(wrong, 100, 4)).log_chance < LEVEL
 
 
 def test_a_bias_is_seen():
-    noise = DiscreteGaussian(Fraction(100))
+    noise = RoundedGaussian(Fraction(100))
     assert signs(drawn(noise, 400, 4) + 5).log_chance < LEVEL
 
 
@@ -72,6 +72,6 @@ def test_noise_used_twice_is_seen(axis):
 
 def test_another_law_of_the_same_variance_is_seen():
     laplace = DiscreteLaplace(Fraction(20))
-    gaussian = DiscreteGaussian(Fraction(laplace.variance))
+    gaussian = RoundedGaussian(Fraction(laplace.variance))
     assert law(laplace, drawn(gaussian, 100, 80)).log_chance < LEVEL
     assert law(gaussian, drawn(laplace, 100, 80)).log_chance < LEVEL

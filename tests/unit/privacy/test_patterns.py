@@ -12,7 +12,7 @@ from dbext.privacy.charge import Charge, charge_from_json
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import MonthGrid, RegularGrid, first_of_month, grid_from_json
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.privacy.pattern import Several, SignedBlocks, Single, Tree, Windows, pattern_from_json
 
 MONDAY = date(2000, 1, 3)
@@ -113,7 +113,7 @@ def test_what_has_left_by_a_period():
 
 @given(
     st.one_of(patterns(), patterns(endless=True)),
-    st.sampled_from([DiscreteLaplace(Fraction(7, 3)), DiscreteGaussian(Fraction(10**20, 7))]),
+    st.sampled_from([DiscreteLaplace(Fraction(7, 3)), RoundedGaussian(Fraction(10**20, 7))]),
     st.sampled_from(list(Measure)),
     st.booleans(),
     st.sampled_from([None, (1, 4)]),

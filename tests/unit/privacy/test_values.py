@@ -18,7 +18,7 @@ from dbext.privacy.charge import Charge, charge_from_json
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import COUNT, Measure, Sensitivity, Values, sensitivity, values_from_json
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.privacy.pattern import Single, Windows
 from dbext.privacy.pico import PICOS
 from tests.unit.privacy.entries import effect, norms, paths
@@ -92,7 +92,7 @@ def test_no_life_costs_more_than_charged(values, pattern, grouped, measure):
     for constraint in LIMITS:
         types = [EntryType(1, "any", constraint)]
         laplace = worst_case_loss([Charge(pattern, DiscreteLaplace(1), measure, grouped, values=values)], types, pure=True)[1] / PICOS
-        gaussian = worst_case_loss([Charge(pattern, DiscreteGaussian(1), measure, grouped, values=values)], types, pure=False)[1] / PICOS
+        gaussian = worst_case_loss([Charge(pattern, RoundedGaussian(1), measure, grouped, values=values)], types, pure=False)[1] / PICOS
         moved = [norms(path, measure, filters) for path in lives(constraint, 2 if grouped else 1, values)]
         assert max(l1 for l1, _ in moved) <= laplace
         assert max(square for _, square in moved) / 2 <= gaussian
@@ -125,7 +125,7 @@ def test_no_life_moves_noised_rows_further_than_charged(mechanism, values, group
     (pattern,) = mechanism.patterns()
     for constraint in (Constraint(1), Constraint(2), Constraint(3), Constraint(3, 2)):
         bounds = joint_bounds(mechanism, measure, grouped, [constraint])
-        charge = Charge(pattern, DiscreteGaussian(Fraction(10**9)), measure, grouped, joint=bounds, values=values)
+        charge = Charge(pattern, RoundedGaussian(Fraction(10**9)), measure, grouped, joint=bounds, values=values)
         charged = 2 * 10**9 * Fraction(worst_case_loss([charge], [EntryType(1, "any", constraint)], pure=False)[1], PICOS)
         ends = sorted({values.low, values.high})
         moved = max(row_norm_squared(mechanism, path, measure) for path in paths(0, 5, constraint, 2 if grouped else 1, ends))
@@ -144,7 +144,7 @@ def test_calibrated_noise_grows_with_the_values():
 
 
 def test_json_round_trip():
-    charge = Charge(Single(0, 3), DiscreteGaussian(1), Measure.NET, values=Values(-2, 7))
+    charge = Charge(Single(0, 3), RoundedGaussian(1), Measure.NET, values=Values(-2, 7))
     assert charge_from_json(charge.to_json()) == charge
     old = {key: value for key, value in charge.to_json().items() if key != "values"}
     assert charge_from_json(old).values == COUNT

@@ -125,7 +125,7 @@ def test_no_figure_is_below_the_recurrence_for_ever():
 def test_gaussian_noise_proves_nothing():
     request = Request(start_tick=0, every=Span(days=1), measure="net", epsilon=Fraction(1))
     made = candidates(compile_declaration(WINDOW.format(7)), request, DAY, LIMITED, Fraction("1e-6"))
-    assert {aged_release(one.plan, LIMITED) is None for one in made if type(one.noise).__name__ == "DiscreteGaussian"} == {True}
+    assert {aged_release(one.plan, LIMITED) is None for one in made if type(one.noise).__name__ == "RoundedGaussian"} == {True}
 
 
 def test_what_several_releases_tell_does_not_add_up_but_has_a_bound():

@@ -15,7 +15,7 @@ from dbext.mechanisms.square_root import predicted_errors
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import budget_picos
-from dbext.privacy.noise import DiscreteGaussian
+from dbext.privacy.noise import RoundedGaussian
 from dbext.privacy.pico import PICOS
 from dbext.query.calendar import Span
 from dbext.query.plan import plan_from_json
@@ -225,7 +225,7 @@ def test_laplace_noise_at_its_price_in_epsilon_is_what_a_budget_without_delta_ha
 
 def test_only_gaussian_noise_when_asked_for():
     found = compared(TOTAL, only(max_mutations=1), DELTA, horizon=16, noise="gaussian")
-    assert {type(one.noise) for one in found} == {DiscreteGaussian}
+    assert {type(one.noise) for one in found} == {RoundedGaussian}
     assert not any(charge.pure for one in found for charge in one.plan.charges)
     with pytest.raises(BadArgument, match="delta = 0"):
         compared(TOTAL, only(max_mutations=1), PURE, horizon=16, noise="gaussian")

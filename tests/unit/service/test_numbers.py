@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dbext.errors import BadArgument
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.service.numbers import delta_from, epsilon_from, plain, require_noise_fits, rounded_down, rounded_up
 
 
@@ -40,8 +40,8 @@ def test_losses_are_shown_rounded_up_and_what_is_left_rounded_down():
 
 
 def test_noise_must_fit_into_a_bigint():
-    for noise in (DiscreteLaplace(Fraction(2**44)), DiscreteGaussian(Fraction(2**88))):
+    for noise in (DiscreteLaplace(Fraction(2**44)), RoundedGaussian(Fraction(2**88))):
         require_noise_fits(noise)
-    for noise in (DiscreteLaplace(Fraction(2**44 + 1)), DiscreteGaussian(Fraction(2**90))):
+    for noise in (DiscreteLaplace(Fraction(2**44 + 1)), RoundedGaussian(Fraction(2**90))):
         with pytest.raises(BadArgument, match="bigint"):
             require_noise_fits(noise)

@@ -20,7 +20,7 @@ from dbext.privacy.coverage import deepest_window, heaviest_points
 from dbext.privacy.coverage_joint import heaviest_points_within
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.privacy.pattern import Windows
 from dbext.privacy.pico import PICOS, picos_up
 from tests.unit.vectors.registry import runner
@@ -188,6 +188,6 @@ def _(inputs):
         result[f"{name}_fold"] = fold
         scale = noise_for(mechanism.patterns(), Measure.NET, False, types, PICOS * 10**9, True, DiscreteLaplace).scale * 10**9
         result[f"pure_rmse_{variance}"] = math.sqrt(2 * nodes) * round(float(scale), 3)
-        unit = noise_for(mechanism.patterns(), Measure.NET, False, types, PICOS // 2, False, DiscreteGaussian).sigma_squared
+        unit = noise_for(mechanism.patterns(), Measure.NET, False, types, PICOS // 2, False, RoundedGaussian).sigma_squared
         result[f"zcdp_var_{variance}"] = nodes * round(float(unit), 3)
     return result

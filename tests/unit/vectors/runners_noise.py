@@ -12,9 +12,10 @@ from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import epsilon_to_rho, rho_to_epsilon
+from dbext.privacy.gaussian import gaussian_epsilon, gaussian_rho
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteGaussian, DiscreteLaplace
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.privacy.pico import PICOS, picos_up
 from dbext.privacy.repeated_laplace import repeated_laplace_epsilon
 from tests.unit.vectors.registry import runner
@@ -29,7 +30,7 @@ def _(inputs):
     return {
         "simple": comparison.simple_epsilon(float(rho), float(delta)),
         "cks": rho_to_epsilon(picos_up(rho), delta),
-        "gaussian_exact": comparison.gaussian_epsilon(float(rho), float(delta)),
+        "gaussian_exact": gaussian_epsilon(picos_up(rho), delta),
     }
 
 
@@ -39,7 +40,7 @@ def _(inputs):
     sigma = comparison.gaussian_sigma(float(epsilon), float(delta))
     return {
         "sigma": sigma,
-        "rho_gaussian": 1 / (2 * sigma**2),
+        "rho_gaussian": gaussian_rho(epsilon, delta) / PICOS,
         "rho_cks": epsilon_to_rho(epsilon, delta) / PICOS,
         "rho_simple": comparison.simple_rho(float(epsilon), float(delta)),
     }
@@ -61,7 +62,7 @@ def _(inputs):
     epsilon, mu = (float(inputs[name].split("=")[1]) for name in ("setA", "setB"))
     return {
         "A": [comparison.laplace_epsilon(epsilon, delta) for delta in deltas],
-        "B": [comparison.gaussian_epsilon(mu * mu / 2, delta) for delta in deltas],
+        "B": [gaussian_epsilon(picos_up(Fraction(mu * mu / 2)), exact(delta)) for delta in inputs["deltas"]],
     }
 
 
@@ -77,7 +78,12 @@ def _(inputs):
 
 @runner("discrete_gaussian_variance")
 def _(inputs):
-    return [DiscreteGaussian(exact(sigma) ** 2).variance for sigma in inputs["sigma"]]
+    """Of the law that rounded noise is compared with: P(X = x) proportional to exp(-x^2 / (2 sigma^2))."""
+    found = []
+    for sigma in inputs["sigma"]:
+        weights = [math.exp(-x * x / (2 * sigma * sigma)) for x in range(-200, 201)]
+        found.append(math.fsum((n - 200) ** 2 * weight for n, weight in enumerate(weights)) / math.fsum(weights))
+    return found
 
 
 @runner("sum_of_4_discrete_laplace_scale5_95pct_halfwidth")
@@ -99,7 +105,7 @@ def _(inputs):
     tree = BinaryTree(RegularGrid(0, 1), inputs["T"])
     counts = [len(tree.answer(period)) for period in range(1, inputs["T"] + 1)]
     l1 = _loss(tree, DiscreteLaplace(Fraction(1)), pure=True)
-    l2_squared = 2 * _loss(tree, DiscreteGaussian(Fraction(1)), pure=False)
+    l2_squared = 2 * _loss(tree, RoundedGaussian(Fraction(1)), pure=False)
     mean = sum(counts) / len(counts)
     return {
         "sens_L1": l1,
@@ -112,6 +118,6 @@ def _(inputs):
     }
 
 
-def _loss(tree: BinaryTree, noise: DiscreteLaplace | DiscreteGaussian, *, pure: bool) -> float:
+def _loss(tree: BinaryTree, noise: DiscreteLaplace | RoundedGaussian, *, pure: bool) -> float:
     charges = [Charge(pattern, noise, Measure.NET) for pattern in tree.patterns()]
     return worst_case_loss(charges, ONCE, pure)[1] / PICOS
