@@ -87,7 +87,7 @@ KINDS = (
     Kind("rows of units, disjoint, net", RECENT.format(1), "net", ((2, HERE),), times(1), 3, rows=2),
     Kind("rows of units, running total, net", SINCE, "net", ((1, HERE), (3, GONE)), times(2), 3, 3, rows=3),
     Kind("units by what their rows say, net", PEOPLE, "net", ((2, BOTH),), times(1), 3, rows=2),
-    Kind("running total with buffers, net", SINCE, "net", ((1, HERE),), times(1), 30, 4_300, gaussian=True),
+    Kind("running total with buffers, net", SINCE, "net", ((1, HERE),), times(1), 30, 20_001, gaussian=True),
 )
 
 
