@@ -1107,10 +1107,10 @@ measure: state by group
 periods: 1 day each from boundary 5700, 365 in all
 first window: (-infinity, 5701], everything
 mechanism: buffered from 5 buffers on the state before period 1
-noise: discrete Gaussian of sigma 1.131e+08 in steps of 2^-21
-error: std 60.32, 95% within 118.2 in period 1
+noise: rounded Gaussian of sigma 1.052e+08 in steps of 2^-21
+error: std 56.11, 95% within 110 in period 1
 epsilon: 0.5
-loss: imported rho 0.00662863, local rho 0.00154615;
+loss: imported rho 0.00765971, local rho 0.00178666;
 
 # --- quantiles: from counts by value, in blocks of one or several lengths
 
