@@ -45,10 +45,10 @@ def at(connection: psycopg.Connection, day: int) -> None:
     connection.execute("SELECT set_config('dbext.now', %s, false)", ((START + dt.timedelta(days=day)).isoformat(),))
 
 
-def mutate(connection: psycopg.Connection, rows: int, day: int, name: str = "ticket") -> None:
-    """Flip the status of `rows` entries, other ones every day."""
+def mutate(connection: psycopg.Connection, rows: int, day: int, name: str = "ticket", span: int = SPAN) -> None:
+    """Flip the status of `rows` entries, other ones every day; after `span` days it is the first ones' turn again."""
     at(connection, day)
-    start = (day * rows) % (SPAN * rows)
+    start = (day * rows) % (span * rows)
     connection.execute(
         f"UPDATE {name} SET status = CASE status WHEN 'sold' THEN 'used' ELSE 'sold' END WHERE id > %s AND id <= %s", (start, start + rows)
     )

@@ -62,6 +62,7 @@ CREATE TABLE dbext_private.tracked_table (
     row_triggers          boolean NOT NULL DEFAULT false,
     rows_per_unit         integer CONSTRAINT rows_per_unit_positive CHECK (rows_per_unit >= 1),
     forgotten_through     bigint,
+    segment               integer,
     schema_facts          text
 );
 CREATE INDEX tracked_table_name ON dbext_private.tracked_table (schema_name, table_name);
@@ -77,6 +78,16 @@ COMMENT ON COLUMN dbext_private.tracked_table.forgotten_through IS 'Last tick wh
 COMMENT ON COLUMN dbext_private.tracked_table.schema_facts IS 'Hash of what the catalogs said when the schema was last followed';
 COMMENT ON COLUMN dbext_private.tracked_table.sealed_unconstrained IS
     'Entries were admitted before any constraint existed: the accountant counts an unconstrained type';
+
+CREATE TABLE dbext_private.log_segment (
+    table_id  integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
+    segment   integer NOT NULL,
+    begun_at  timestamptz NOT NULL,
+    closed_in xid8,
+    closed_at timestamptz,
+    writers   text[],
+    PRIMARY KEY (table_id, segment)
+);
 
 CREATE TABLE dbext_private.tracked_partition (
     table_id    integer NOT NULL REFERENCES dbext_private.tracked_table ON DELETE CASCADE,
@@ -378,7 +389,7 @@ DO $$
 DECLARE
     relation text;
 BEGIN
-    FOREACH relation IN ARRAY ARRAY['cluster_identity', 'budget', 'tracked_table', 'tracked_partition', 'tracked_column', 'column_bounds', 'entry_type', 'seal_head', 'seal',
+    FOREACH relation IN ARRAY ARRAY['cluster_identity', 'budget', 'tracked_table', 'log_segment', 'tracked_partition', 'tracked_column', 'column_bounds', 'entry_type', 'seal_head', 'seal',
         'schema_event', 'public_column', 'release', 'release_key', 'release_member', 'tick_sum', 'node', 'noise_state', 'report', 'ledger', 'question', 'table_grant', 'allowance', 'role_identity'] LOOP
         PERFORM pg_catalog.pg_extension_config_dump(('dbext_private.' || relation)::pg_catalog.regclass, '');
     END LOOP;

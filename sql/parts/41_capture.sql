@@ -16,6 +16,12 @@ LANGUAGE sql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION dbext_private.capture_name(integer, text) IS 'Name of the function that captures an event: insert, update, delete (statements), rowinsert, rowupdate, rowdelete (rows) or truncate.';
 
+CREATE FUNCTION dbext_private.segment_name(table_id integer, segment integer) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format(CASE WHEN segment IS NULL THEN 'dbext_private.log_%s' ELSE 'dbext_private.log_%s_%s' END, table_id, segment)
+$$;
+COMMENT ON FUNCTION dbext_private.segment_name(integer, integer) IS 'Name of a segment of a log; without a segment, of the log itself, from which its segments inherit.';
+
 CREATE FUNCTION dbext_private.confirm_relation(table_id integer, relation oid) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -89,7 +95,9 @@ LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     of_row boolean := event LIKE 'row%';
     c dbext_private.column_lists := dbext_private.capture_columns(table_id, CASE WHEN of_row THEN 'OLD' ELSE 'o' END, CASE WHEN of_row THEN 'NEW' ELSE 'n' END);
-    target text := format('INSERT INTO dbext_private.log_%s (op, mutated_at, xid', table_id);
+    -- Straight into the segment: routing rows to it from the log would cost 2 us a statement.
+    target text := (SELECT format('INSERT INTO %s (op, mutated_at, xid', dbext_private.segment_name(t.table_id, t.segment))
+        FROM dbext_private.tracked_table AS t WHERE t.table_id = capture_statement.table_id);
     stamp text := format(', %s, pg_catalog.pg_current_xact_id()', moment);
 BEGIN
     CASE event
@@ -204,9 +212,12 @@ DECLARE
     event text;
     name text;
     body text;
-    path text[] := dbext_private.capture_path(table_id);
+    path text[];
     written boolean := false;
 BEGIN
+    -- Whoever writes functions later reads the catalog anew: no segment that was left comes back, and no column is called what it was called before.
+    PERFORM FROM dbext_private.tracked_table AS t WHERE t.table_id = write_capture.table_id FOR NO KEY UPDATE;
+    path := dbext_private.capture_path(table_id);
     FOREACH event IN ARRAY dbext_private.capture_events(table_id) LOOP
         name := dbext_private.capture_name(table_id, event);
         body := CASE WHEN dbext_private.can_capture(table_id) THEN dbext_private.capture_body(table_id, event) ELSE E'\nBEGIN\n    RETURN NULL;\nEND ' END;

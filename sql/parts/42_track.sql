@@ -200,8 +200,9 @@ BEGIN
         RETURNING table_id INTO table_number;
     ELSE
         UPDATE dbext_private.tracked_table AS t
-        SET (schema_name, table_name, relation, tick_kind, tick_size, time_zone, first_tick, tracked, tracked_at, sealed_unconstrained, forgotten_through, schema_facts, capture)
-            = (SELECT n.nspname, c.relname, c.oid, parts.kind, parts.size, zone, tick_now, false, moment, false, NULL::bigint, NULL, 'statement'
+        SET (schema_name, table_name, relation, tick_kind, tick_size, time_zone, first_tick, tracked, tracked_at, sealed_unconstrained, forgotten_through, segment,
+            schema_facts, capture) = (SELECT n.nspname, c.relname, c.oid, parts.kind, parts.size, zone, tick_now, false, moment, false, NULL::bigint, NULL::integer,
+                NULL, 'statement'
                 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = start_tracking.relation)
         WHERE t.table_id = forgotten;
     END IF;
@@ -239,7 +240,7 @@ DECLARE
 BEGIN
     FOR granted IN
         SELECT DISTINCT format('TABLE dbext_private.%I', c.relname) AS name, a.grantee FROM pg_class AS c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
-        WHERE c.oid = to_regclass(format('dbext_private.log_%s', table_id)) AND a.grantee <> c.relowner
+        WHERE c.oid IN (SELECT l.relation FROM dbext_private.log_relations(table_id) AS l) AND a.grantee <> c.relowner
         UNION
         SELECT format('FUNCTION %s', p.oid::regprocedure), a.grantee FROM pg_proc AS p CROSS JOIN LATERAL aclexplode(p.proacl) AS a
         WHERE p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ ('^capture_[a-z]+_' || table_id || '$') AND a.grantee <> p.proowner

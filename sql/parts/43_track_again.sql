@@ -127,6 +127,7 @@ BEGIN
     DELETE FROM dbext_private.tracked_column AS c WHERE c.table_id = forget_unused.table_id;
     DELETE FROM dbext_private.tracked_partition AS p WHERE p.table_id = forget_unused.table_id;
     PERFORM dbext_private.drop_capture_functions(table_id, '{}');
+    PERFORM dbext_private.drop_segments(table_id, ARRAY(SELECT s.segment FROM dbext_private.log_segment AS s WHERE s.table_id = forget_unused.table_id));
     EXECUTE format('DROP TABLE dbext_private.log_%s, dbext_private.deferred_%1$s, dbext_private.admission_%1$s, dbext_private.change_%1$s', table_id);
     EXECUTE format('DROP TABLE IF EXISTS dbext_private.row_%s', table_id);
     RETURN true;

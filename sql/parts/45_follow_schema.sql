@@ -166,15 +166,17 @@ DECLARE
     log_id oid := to_regclass(format('dbext_private.log_%s', table_id));
     relation_id oid;
     tree oid[];
+    logs oid[];
     facts text[];
 BEGIN
     SELECT t.relation, ARRAY[ROW(t.relation, t.schema_name, t.table_name)::text,
         (SELECT string_agg(k::text, '' ORDER BY k.position) FROM dbext_private.tracked_column AS k WHERE k.table_id = t.table_id)]
     INTO relation_id, facts FROM dbext_private.tracked_table AS t WHERE t.table_id = schema_facts.table_id;
     tree := ARRAY(SELECT p.relation FROM dbext_private.partition_tree(relation_id) AS p);
+    logs := ARRAY(SELECT l.relation FROM dbext_private.log_relations(table_id) AS l);
     facts := facts || ARRAY[
-        (SELECT string_agg(ROW(c.oid, n.nspname, c.relname, c.relkind, c.relpersistence, c.relispartition, CASE WHEN c.oid = log_id THEN c.relacl END)::text, '' ORDER BY c.oid)
-            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = ANY (tree || log_id)),
+        (SELECT string_agg(ROW(c.oid, n.nspname, c.relname, c.relkind, c.relpersistence, c.relispartition, CASE WHEN c.oid = ANY (logs) THEN c.relacl END)::text, '' ORDER BY c.oid)
+            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = ANY (tree || logs)),
         (SELECT string_agg(p::text, '' ORDER BY p.relation) FROM dbext_private.tracked_partition AS p WHERE p.table_id = schema_facts.table_id),
         (SELECT string_agg(ROW(a.attrelid, a.attnum, a.attname, a.atttypid, a.attcollation, a.attnotnull, a.attisdropped, y.typname, s.nspname)::text, ''
                 ORDER BY a.attrelid, a.attnum)

@@ -54,15 +54,20 @@ LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     indexed record;
 BEGIN
-    FOR indexed IN SELECT * FROM (VALUES ('log_%s', 'log_%s_new'), ('change_%s', 'change_%s_tick')) AS i (relation, index) LOOP
+    FOR indexed IN
+        SELECT i.indrelid AS relation, i.indexrelid AS index FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS m ON m.oid = c.relam
+        WHERE m.amname = 'brin' AND i.indrelid IN (SELECT l.relation FROM dbext_private.log_relations(table_id) AS l
+            UNION ALL SELECT to_regclass(format('dbext_private.change_%s', table_id)))
+    LOOP
         BEGIN
             -- Vacuum holds this lock, and summarises too.
-            EXECUTE format('LOCK TABLE dbext_private.' || indexed.relation || ' IN SHARE UPDATE EXCLUSIVE MODE NOWAIT', table_id);
-            PERFORM brin_summarize_new_values(format('dbext_private.' || indexed.index, table_id)::regclass);
+            EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE NOWAIT', indexed.relation::regclass);
+            PERFORM brin_summarize_new_values(indexed.index);
             -- A summary of the range that still fills would be widened by whoever writes, row by row, at a quarter of what a record costs him.
-            PERFORM brin_desummarize_range(format('dbext_private.' || indexed.index, table_id)::regclass, s.blocks - s.blocks % 32)
-            FROM (SELECT pg_relation_size(format('dbext_private.' || indexed.relation, table_id)::regclass) / current_setting('block_size')::bigint AS blocks) AS s
-            WHERE s.blocks % 32 > 0 AND indexed.relation = 'log_%s';
+            PERFORM brin_desummarize_range(indexed.index, s.blocks - s.blocks % 32)
+            FROM (SELECT pg_relation_size(indexed.relation) / current_setting('block_size')::bigint AS blocks) AS s
+            WHERE s.blocks % 32 > 0 AND indexed.relation = (SELECT to_regclass(dbext_private.segment_name(t.table_id, t.segment))
+                FROM dbext_private.tracked_table AS t WHERE t.table_id = summarise.table_id);
         EXCEPTION WHEN lock_not_available THEN
             NULL;
         END;
@@ -112,6 +117,8 @@ BEGIN
     WHERE l.kind = 'reserve' AND NOT EXISTS (SELECT FROM dbext_private.release AS r WHERE r.release_id = l.release_id)
         AND NOT EXISTS (SELECT FROM dbext_private.open_reservation AS o WHERE o.release_id = l.release_id)
         AND NOT EXISTS (SELECT FROM dbext_private.ledger AS b WHERE b.release_id = l.release_id AND b.kind = 'return');
+    -- Transactions of another cluster have numbers that mean others here: who may still write to a segment is looked at anew.
+    UPDATE dbext_private.log_segment AS s SET writers = NULL WHERE s.writers IS NOT NULL;
     DELETE FROM dbext_private.cluster_identity;
     PERFORM dbext_private.remember_cluster();
     -- After pg_upgrade roles have their OIDs still; after a dump names alone say who is who.

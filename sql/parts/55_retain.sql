@@ -1,32 +1,65 @@
 -- Retention: what is sealed, summed and old goes; what was settled since then, exact sums, nodes and admission stay.
 
-CREATE FUNCTION dbext_private.forget_records(table_id integer, through timestamptz, sealed dbext_private.seal_head) RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp SET work_mem = '64MB' SET jit = off AS $$
+CREATE FUNCTION dbext_private.needed_records(table_id integer, segments integer[]) RETURNS text
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    columns text := dbext_private.run_time_names(format('log_%s', table_id), '%');
     keys text := dbext_private.run_time_names(format('log_%s', table_id), 'key\_%');
-    forgotten bigint;
+    same text := (dbext_private.recount_columns(table_id)).same;
+    later text;
+BEGIN
+    -- Whoever changed an entry later superseded what it was, unless it was the same transaction, which may have recorded its statements inside out.
+    SELECT coalesce(string_agg(format('SELECT l.number, l.xid, %s FROM ONLY %s AS l', keys, dbext_private.segment_name(s.table_id, s.segment)), ' UNION ALL '),
+        format('SELECT l.number, l.xid, %s FROM ONLY %s AS l WHERE false', keys, dbext_private.segment_name(needed_records.table_id, NULL)))
+    INTO later FROM dbext_private.log_segment AS s WHERE s.table_id = needed_records.table_id AND s.segment <> ALL (segments);
+    RETURN (SELECT string_agg(format('SELECT %s FROM ONLY %s AS l WHERE l.op = ''T'' AND l.number = (SELECT t.number FROM marker AS t) '
+        'UNION ALL SELECT %1$s FROM ONLY %2$s AS l WHERE l.ctid IN (SELECT r.place FROM judged AS r WHERE r.segment = %3$s AND NOT r.superseded '
+        'AND NOT EXISTS (SELECT FROM (%4$s) AS c WHERE %5$s AND c.number > r.number AND c.xid <> r.xid))',
+        columns, dbext_private.segment_name(table_id, s), s, later, same), ' UNION ALL ') FROM unnest(segments) AS s);
+END $$;
+COMMENT ON FUNCTION dbext_private.needed_records(integer, integer[]) IS
+    'The query for what must stay of segments that go: the last truncation, and the last record of each entry that has no later one elsewhere.';
+
+CREATE FUNCTION dbext_private.forget_records(table_id integer, through timestamptz, sealed dbext_private.seal_head, segments integer[],
+    OUT went bigint, OUT stayed bigint)
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp
+-- The planner knows nothing of how many records are needed, and must not look each of them up among all later ones.
+SET work_mem = '64MB' SET jit = off SET enable_nestloop = off AS $$
+DECLARE
+    log text := dbext_private.segment_name(table_id, NULL);
+    columns text := dbext_private.run_time_names(format('log_%s', table_id), '%');
+    keys text := dbext_private.run_time_names(format('log_%s', table_id), 'key\_%');
+    going text := (SELECT string_agg(format(' UNION ALL SELECT %s, l.ctid, l.number, l.xid, %s FROM ONLY %s AS l WHERE l.op <> ''T''',
+        s, keys, dbext_private.segment_name(table_id, s)), '') FROM unnest(segments) AS s);
     ranges bigint[];
 BEGIN
+    went := 0;
+    stayed := 0;
     IF keys IS NULL THEN
-        RETURN 0;
+        RETURN;
     END IF;
     -- Exactly rows that a seal took: those it saw, within its boundary. A late commit that is not taken yet is no such row, however old.
     -- The last one of each entry stays, for recounts, with whatever else its transaction recorded of the entry: statements may nest.
-    EXECUTE format('WITH past AS (
-            SELECT l.ctid AS place, l.xid <> first_value(l.xid) OVER records OR l.number < t.number AS superseded
-            FROM dbext_private.log_%1$s AS l CROSS JOIN (SELECT coalesce(max(t.number), 0) AS number FROM dbext_private.log_%1$s AS t WHERE t.op = ''T'') AS t
-            WHERE l.mutated_at <= least($1, $2) AND pg_visible_in_snapshot(l.xid, $3) AND (l.op <> ''T'' OR l.number < t.number)
-            WINDOW records AS (PARTITION BY %2$s ORDER BY l.number DESC)
+    EXECUTE format('WITH marker AS (SELECT coalesce(max(t.number), 0) AS number FROM %1$s AS t WHERE t.op = ''T''),
+        past AS (
+            SELECT NULL::integer AS segment, l.ctid AS place, l.number, l.xid, %2$s FROM ONLY %1$s AS l WHERE l.mutated_at <= least($1, $2)
+                AND pg_visible_in_snapshot(l.xid, $3) AND (l.op <> ''T'' OR l.number < (SELECT t.number FROM marker AS t))%3$s
         ),
-        gone AS (DELETE FROM dbext_private.log_%1$s AS l USING past AS p WHERE l.ctid = p.place AND p.superseded RETURNING l.ctid)
-        SELECT count(*), array_agg(DISTINCT (g.ctid::text::point)[0]::bigint / 32 * 32) FROM gone AS g', table_id, keys)
-    INTO forgotten, ranges USING through, sealed.boundary, sealed.snapshot;
+        judged AS MATERIALIZED (
+            SELECT p.*, p.xid <> first_value(p.xid) OVER records OR p.number < (SELECT t.number FROM marker AS t) AS superseded FROM past AS p
+            WINDOW records AS (PARTITION BY %2$s ORDER BY p.number DESC)
+        ),
+        kept AS (INSERT INTO %1$s (%4$s) OVERRIDING SYSTEM VALUE %5$s RETURNING 1),
+        gone AS (DELETE FROM ONLY %1$s AS l USING judged AS p WHERE l.ctid = p.place AND p.segment IS NULL AND p.superseded RETURNING l.ctid)
+        SELECT (SELECT count(*) FROM judged AS p WHERE p.segment IS NOT NULL), (SELECT count(*) FROM kept),
+            array_agg(DISTINCT (g.ctid::text::point)[0]::bigint / 32 * 32) FROM gone AS g', log, keys, coalesce(going, ''), columns,
+        coalesce(dbext_private.needed_records(table_id, segments), format('SELECT %s FROM ONLY %s AS l WHERE false', columns, log)))
+    INTO went, stayed, ranges USING through, sealed.boundary, sealed.snapshot;
     PERFORM dbext_private.summarise_anew(format('log_%s', table_id), format('log_%s_new', table_id), ranges);
     EXECUTE format('DELETE FROM dbext_private.deferred_%s AS d WHERE d.taken_by IS NOT NULL AND d.mutated_at <= $1', table_id) USING through;
-    RETURN forgotten;
 END $$;
-COMMENT ON FUNCTION dbext_private.forget_records(integer, timestamptz, dbext_private.seal_head) IS
-    'Drops log rows that were sealed and happened up to a moment, all but the last such row of each entry.';
+COMMENT ON FUNCTION dbext_private.forget_records(integer, timestamptz, dbext_private.seal_head, integer[]) IS
+    'Deletes records of the log itself that were sealed, happened up to a moment and are superseded, and copies into it what must stay of segments that go.';
 
 CREATE FUNCTION dbext_private.run_time_names(relation text, pattern text) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -95,36 +128,61 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.require_summed(integer, bigint) IS 'Refuses to forget ticks whose exact sums some release does not have yet.';
 
-CREATE FUNCTION dp_retain(tbl regclass, keep interval) RETURNS text
+CREATE FUNCTION dbext_private.refuse_retain_here(tbl regclass, moment timestamptz, segments boolean) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM dbext_private.require_admin();
+    IF NOT EXISTS (SELECT FROM dbext_private.tracked_table AS t WHERE t.relation = tbl) THEN
+        PERFORM dbext_private.refuse(format('table %s is not tracked', tbl), NULL, 'DP002');
+    ELSIF coalesce(moment > dbext_private.effective_now(), true) THEN
+        PERFORM dbext_private.refuse('keep must be an interval that is not negative', NULL, 'DP001');
+    ELSIF segments IS NULL THEN
+        PERFORM dbext_private.refuse('segments must be true or false', NULL, 'DP001');
+    ELSIF NOT dbext_private.is_home() THEN
+        PERFORM dbext_private.refuse('this database was restored, upgraded or promoted since it was last sealed',
+            'A superuser accepts that with SELECT dp_confirm_upgrade().', 'DP031');
+    ELSIF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        PERFORM dbext_private.refuse('mutations are forgotten in a READ COMMITTED transaction: what was committed meanwhile must be seen', NULL, 'DP031');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_retain_here(regclass, timestamptz, boolean) IS 'Refusals of dp_retain.';
+
+CREATE FUNCTION dp_retain(tbl regclass, keep interval, segments boolean DEFAULT false) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
 DECLARE
     known dbext_private.tracked_table;
     sealed dbext_private.seal_head;
     moment timestamptz := dbext_private.effective_now() - keep;
     through bigint;
+    older boolean;
+    done record;
 BEGIN
-    PERFORM dbext_private.require_admin();
-    SELECT t.* INTO known FROM dbext_private.tracked_table AS t WHERE t.relation = tbl ORDER BY t.table_id DESC LIMIT 1;
-    IF NOT FOUND THEN
-        PERFORM dbext_private.refuse(format('table %s is not tracked', tbl), NULL, 'DP002');
-    ELSIF keep IS NULL OR moment > dbext_private.effective_now() THEN
-        PERFORM dbext_private.refuse('keep must be an interval that is not negative', NULL, 'DP001');
-    ELSIF NOT dbext_private.is_home() THEN
-        PERFORM dbext_private.refuse('this database was restored, upgraded or promoted since it was last sealed',
-            'A superuser accepts that with SELECT dp_confirm_upgrade().', 'DP031');
-    END IF;
-    SELECT h.* INTO sealed FROM dbext_private.seal_head AS h WHERE h.table_id = known.table_id FOR UPDATE;
+    PERFORM dbext_private.refuse_retain_here(tbl, moment, segments);
+    -- Seals and other calls wait for this row. What is read after it is what they left.
+    SELECT h.* INTO sealed FROM dbext_private.seal_head AS h
+    WHERE h.table_id = (SELECT max(t.table_id) FROM dbext_private.tracked_table AS t WHERE t.relation = tbl) FOR UPDATE;
+    SELECT t.* INTO known FROM dbext_private.tracked_table AS t WHERE t.table_id = sealed.table_id;
     through := dbext_private.table_tick_of(known.table_id, moment);
     through := least(through - (dbext_private.table_tick_end(known.table_id, through) > moment)::integer, sealed.tick);
-    IF through <= coalesce(known.forgotten_through, known.first_tick - 1) THEN
-        RETURN format('Nothing of %s is that old.', tbl);
+    older := through > coalesce(known.forgotten_through, known.first_tick - 1);
+    IF older THEN
+        PERFORM dbext_private.require_summed(known.table_id, through);
+    ELSE
+        through := known.forgotten_through;  -- a segment may have been left last time
     END IF;
-    PERFORM dbext_private.require_summed(known.table_id, through);
     moment := dbext_private.table_tick_end(known.table_id, through);
-    PERFORM dbext_private.forget_records(known.table_id, moment, sealed);
-    PERFORM dbext_private.forget_changes(known.table_id, through);
-    UPDATE dbext_private.tracked_table AS t SET forgotten_through = through WHERE t.table_id = known.table_id;
-    RETURN format('What changed in %s up to %s is forgotten one by one; windows begin there or later.', tbl, moment);
+    SELECT k.* INTO done FROM dbext_private.keep_segments(known.table_id, keep, segments, moment, sealed) AS k;
+    IF older THEN
+        IF done.went IS NULL THEN
+            PERFORM dbext_private.forget_records(known.table_id, moment, sealed, '{}');
+        END IF;
+        PERFORM dbext_private.forget_changes(known.table_id, through);
+        UPDATE dbext_private.tracked_table AS t SET forgotten_through = through WHERE t.table_id = known.table_id;
+    END IF;
+    RETURN CASE WHEN older THEN format('What changed in %s up to %s is forgotten one by one; windows begin there or later.', tbl, moment)
+        ELSE format('Nothing of %s is that old.', tbl) END
+        || CASE WHEN done.went IS NOT NULL THEN format(' Of %s records in segments that went, %s are needed and stay.', done.went, done.stayed) ELSE '' END
+        || CASE WHEN done.held THEN ' Somebody else has its log locked: old segments of it stay until next time.' ELSE '' END;
 END $$;
-COMMENT ON FUNCTION dp_retain(regclass, interval) IS
-    'Drops sealed mutations older than an interval. Exact sums, nodes, the ledger and what is settled stay; later windows cannot begin before.';
+COMMENT ON FUNCTION dp_retain(regclass, interval, boolean) IS
+    'Drops sealed mutations older than an interval. Exact sums, nodes, the ledger and what is settled stay; later windows cannot begin before. segments: cut the changelog into parts that are dropped whole, for entries that change often.';

@@ -127,7 +127,7 @@ GRANT EXECUTE ON PROCEDURE dp_publish() TO dbext_admin;
 GRANT EXECUTE ON FUNCTION
     dp_track(regclass, interval, text, text[], text[], integer, text),
     dp_untrack(regclass),
-    dp_retain(regclass, interval),
+    dp_retain(regclass, interval, boolean),
     dbext_private.caller(),
     dbext_private.is_admin(name),
     dbext_private.is_admitted(name),

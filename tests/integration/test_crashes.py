@@ -1,5 +1,7 @@
 """Kill -9 at random moments under load. What was acknowledged stays, every mutation is in one tick, nothing is published twice or unpaid.
 
+So it is with a table whose log is cut into segments that come and go meanwhile: a trigger of its own counts what was written.
+
 `make test-crash` does it two hundred times.
 """
 
@@ -21,11 +23,12 @@ from tests.integration.tracked import Tracked
 #: How often something is killed.
 CRASHES = int(os.environ.get("DBEXT_CRASHES", "10"))
 ENTRIES = 40
+RETAIN = "SELECT dp_retain('tally', '1 second', segments => true)"
 RELEASE = "SELECT count(*) FROM entry WHERE dp_time > now() - INTERVAL '1 second'"
 
 
 class Load:
-    """Writers, a publisher and somebody who asks, each in a thread of its own until the server is gone. Remembers what was acknowledged."""
+    """Writers, a publisher, somebody who asks and somebody who forgets, each in a thread of its own until the server is gone. Remembers what was acknowledged."""
 
     def __init__(self, database, sealed: str):
         self.database, self.sealed = database, sealed
@@ -39,7 +42,7 @@ class Load:
     def begin(self, seed: int) -> None:
         """Start everybody."""
         self._over.clear()
-        work = [(self.write, seed), (self.write, seed + 1), (self.publish, seed), (self.ask, seed)]
+        work = [(self.write, seed), (self.write, seed + 1), (self.publish, seed), (self.ask, seed), (self.forget, seed)]
         self._threads = [threading.Thread(target=self._work, args=one, daemon=True) for one in work]
         for thread in self._threads:
             thread.start()
@@ -78,6 +81,7 @@ class Load:
                 session.execute("DELETE FROM entry")
                 raise ZeroDivisionError
             session.execute("DELETE FROM entry WHERE id = %s", (choice.randrange(ENTRIES),))
+            session.execute("UPDATE tally SET value = value + 1 WHERE id %% 7 = %s", (choice.randrange(7),))
         self.committed += 1
 
     def publish(self, session, choice: random.Random) -> None:
@@ -85,6 +89,12 @@ class Load:
         session.execute("CALL dp_publish()")
         for number, *rest in session.execute("SELECT release_no, net, lower_95, window_end::text FROM dp_release.each_second"):
             assert self.published.setdefault(number, tuple(rest)) == tuple(rest)
+        time.sleep(choice.random() / 20)
+
+    def forget(self, session, choice: random.Random) -> None:
+        """Seal what the log in segments holds, lead capture on to the next, and drop old ones."""
+        session.execute("SELECT dbext_private.seal_table(table_id) FROM dbext_private.tracked_table WHERE table_name = 'tally'")
+        session.execute(RETAIN)
         time.sleep(choice.random() / 20)
 
     def ask(self, session, choice: random.Random) -> None:
@@ -132,8 +142,8 @@ def verify(table, load: Load) -> None:
     """Hold what is stored against what was acknowledged."""
     table.seal()
     ((recorded, taken),) = table.fetch(
-        "SELECT (SELECT count(*) FROM {log} AS l, dbext_private.seal_head AS h WHERE l.mutated_at <= h.boundary),"
-        " (SELECT sum(taken) FROM dbext_private.seal)"
+        "SELECT (SELECT count(*) FROM {log} AS l, dbext_private.seal_head AS h WHERE h.table_id = 1 AND l.mutated_at <= h.boundary),"
+        " (SELECT sum(taken) FROM dbext_private.seal WHERE table_id = 1)"
     )
     assert recorded == taken
     rows = {number: tuple(rest) for number, *rest in table.fetch("SELECT release_no, net, lower_95, window_end::text FROM dp_release.each_second")}
@@ -151,16 +161,31 @@ def verify(table, load: Load) -> None:
     assert paid >= questions >= len(load.answers)
 
 
-def verify_soon(table, load: Load) -> None:
+def verify_soon(table, tally, load: Load) -> None:
     """Reconnect and verify, again if the server had yet to notice that one of its processes was killed."""
     deadline = time.monotonic() + 60
     while True:
         reconnect(table)
         try:
-            return verify(table, load)
+            verify(table, load)
+            tally.session = table.session
+            return verify_segments(tally)
         except psycopg.OperationalError:
             assert time.monotonic() < deadline, "the server does not come back"
             table.session.close()
+
+
+def verify_segments(tally) -> None:
+    """Hold what seals took of the log in segments against what the table's own trigger counted; nothing that recounts need is missing."""
+    deadline = time.monotonic() + 60
+    head = f"dbext_private.seal_head AS h WHERE h.table_id = {tally.number} AND "
+    left = "SELECT count(*) FROM {log} AS l, " + head + "(l.mutated_at > h.boundary OR NOT pg_visible_in_snapshot(l.xid, h.snapshot))"
+    while tally.fetch(left) != [(0,)]:
+        assert time.monotonic() < deadline, "ticks do not end"
+        tally.seal()
+    assert tally.fetch(f"SELECT sum(taken) FROM dbext_private.seal WHERE table_id = {tally.number}") == tally.fetch("SELECT count(*) FROM noted")
+    assert tally.fetch("SELECT * FROM dp_recount('tally')") == [(0, 0, 0)]
+    tally.execute(RETAIN)
 
 
 @pytest.mark.slow
@@ -172,9 +197,14 @@ def test_nothing_is_lost_doubled_or_unpaid(make_cluster, open_database):
     table.execute(
         f"SELECT dp_create_release('each_second', $${RELEASE}$$, every => '1 second', measure => 'net', epsilon => 500)"
     )
+    tally = Tracked(table.database, "id integer PRIMARY KEY, value integer", name="tally", tick="1 second", real_time=True)
+    tally.execute("""CREATE TABLE noted (id integer);
+        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO noted VALUES (NEW.id); RETURN NULL; END';
+        CREATE TRIGGER note AFTER INSERT OR UPDATE ON tally FOR EACH ROW EXECUTE FUNCTION note();
+        INSERT INTO tally SELECT i, 0 FROM generate_series(1, 40) AS i""")
     time.sleep(1.1)
     table.seal()
-    load = Load(table.database, table.fetch("SELECT boundary::text FROM dbext_private.seal_head")[0][0])
+    load = Load(table.database, table.fetch("SELECT boundary::text FROM dbext_private.seal_head WHERE table_id = 1")[0][0])
     seed = int(os.environ.get("DBEXT_SEED", "1"))
     for number in range(CRASHES):
         choice = random.Random(seed + number)
@@ -183,7 +213,7 @@ def test_nothing_is_lost_doubled_or_unpaid(make_cluster, open_database):
         crash(cluster, choice)
         load.end()
         table.session.close()
-        verify_soon(table, load)
+        verify_soon(table, tally, load)
     load.begin(seed + CRASHES)
     latest = time.monotonic() + 60
     while load.committed <= CRASHES and time.monotonic() < latest:
@@ -194,7 +224,9 @@ def test_nothing_is_lost_doubled_or_unpaid(make_cluster, open_database):
     table.execute("CALL dp_publish()")
     verify(table, load)
     assert table.settled() == dict(table.fetch("SELECT id, value FROM entry"))
+    assert tally.settled() == dict(table.fetch("SELECT id, value FROM tally"))
     assert table.fetch("SELECT sum(mismatched) FROM dbext_private.seal") == [(0,)]
+    assert table.fetch("SELECT min(segment) > 1 FROM dbext_private.log_segment") == [(True,)]
     for query, answer in load.answers.items():
         assert table.session.execute(query).fetchone() == (answer,)
     table.session.close()

@@ -10,14 +10,14 @@ RANGE = 32
 
 
 def sealed_blocks(table, day: int) -> int:
-    """Seal through a day and return how many blocks of the log and its indexes were read."""
+    """Seal through a day and return how many blocks of the log and its segments were read."""
     table.day(day + 1)
     with table.database.connect(autocommit=False) as session:
         session.execute("SELECT set_config('dbext.now', %s, false)", (table.session.execute("SHOW dbext.now").fetchone()[0],))
         session.commit()
         assert table.seal(session) == day
         (blocks,) = session.execute(
-            "SELECT pg_stat_get_xact_blocks_fetched(%s::regclass)::integer", (f"dbext_private.log_{table.number}",)
+            "SELECT sum(pg_stat_get_xact_blocks_fetched(l.relation))::integer FROM dbext_private.log_relations(%s) AS l", (table.number,)
         ).fetchone()
         session.commit()
     return blocks

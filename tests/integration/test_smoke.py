@@ -35,6 +35,13 @@ def test_the_whole_way(database, ready):
     asked = cases.ask(cases.midnight(0), cases.midnight(3), predicate="county = 'north'", epsilon=1)
     assert cases.ask(cases.midnight(0), cases.midnight(3), predicate="county = 'north'", epsilon=1) == asked
     assert database.value("SELECT count(*) FROM dbext.release_status") == 2
+    for day in (3, 4, 6, 8):
+        cases.day(day)
+        cases.publish()
+        said = database.value("SELECT dp_retain('cases', '1 day', segments => true)")
+        cases.session.execute("UPDATE cases SET county = %s WHERE id = 1", (f"on day {day}",))
+    assert said.endswith("Of 1 records in segments that went, 0 are needed and stay.")
+    assert database.fetch("SELECT * FROM dp_recount('cases')") == [(0, 0, 0)]
     database.execute("SELECT dp_drop_release('confirmed')")
     database.execute("SELECT dp_untrack('cases')")
     database.execute("DROP EXTENSION dbext CASCADE")
