@@ -91,9 +91,11 @@ def _sizes(draws: Draws) -> list[tuple[Noise, float, int]]:
 
 def _gaussian_half_width(terms: Sequence[tuple[RoundedGaussian, float, int]], tail: float) -> float:
     """Return the half-width of a sum of rounded Gaussians with any coefficients."""
-    normal = math.fsum(float(noise.sigma_squared) * c * c * n for noise, c, n in terms)
-    proxy = math.fsum(noise.proxy * c * c * n for noise, c, n in terms)
-    slack = math.fsum(noise.slack * n for noise, _, n in terms)
+    noises = {id(noise): noise for noise, _, _ in terms}
+    laws = {number: (float(noise.sigma_squared), noise.proxy, noise.slack) for number, noise in noises.items()}
+    normal = math.fsum(laws[id(noise)][0] * c * c * n for noise, c, n in terms)
+    proxy = math.fsum(laws[id(noise)][1] * c * c * n for noise, c, n in terms)
+    slack = math.fsum(laws[id(noise)][2] * n for noise, _, n in terms)
     steps, largest = math.fsum(c * n for _, c, n in terms), max(c for _, c, _ in terms)
     return rounded_half_width(normal, steps, (proxy, slack, largest), tail)
 

@@ -25,11 +25,13 @@ def largest_noise_within(max_error: Fraction, kind: type[Noise], draws: Draws, t
     (encoded mechanisms weigh with small fractions) are cut to 22 bits, for fast exact sampling.
     """
     counts = Counter((factor, abs(weight)) for factor, weight in draws if weight)
-    factors = {factor for factor, _ in counts}
+    factors = list({factor for factor, _ in counts})
+    places = {factor: place for place, factor in enumerate(factors)}
+    terms = [(places[factor], weight, number) for (factor, weight), number in counts.items()]
 
     def width(noise: Noise) -> float:
-        noises = {factor: scaled(noise, factor) for factor in factors}
-        return half_width_of([(noises[factor], weight, number) for (factor, weight), number in counts.items()], tail)
+        noises = [scaled(noise, factor) for factor in factors]
+        return half_width_of([(noises[place], weight, number) for place, weight, number in terms], tail)
 
     norm = math.sqrt(math.fsum((float(factor) * weight) ** 2 for factor, weight in draws))
     return largest_noise(max_error, kind, width, norm)
