@@ -285,3 +285,11 @@ def test_off_by_one_variants_differ(wrong):
         "window end": brute_both(filters, 3, 3),
     }
     assert heaviest_points_within(filters, 3, 4) == truth != variants[wrong]
+
+
+def test_large_prices_with_a_common_divisor_are_exact_under_both_limits():
+    """Sums of large values: past 64 bits, but a multiple of what counts cost."""
+    counts = [PricedFilter(n * length, (n + 1) * length, 1, 1) for length in (1, 4, 16) for n in range(3200 // length)]
+    sums = [f._replace(opening=10**18, later=10**18) for f in counts]
+    assert heaviest_points_within(sums, 4, 28) == 10**18 * heaviest_points_within(counts, 4, 28)
+    assert heaviest_points_within(counts, 4, 28) < min(heaviest_points(counts, 4), deepest_window(counts, 28))
