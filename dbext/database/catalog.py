@@ -117,7 +117,7 @@ def columns(session: Session, table_id: int, *, gone: bool = False) -> tuple[Col
 
     Releases that were declared before go on with such a column: it is captured as NULL from then on.
     """
-    return tuple(_column(row) for row in session.fetch(SQL["columns"], table_id) if gone or not row["gone"])
+    return tuple(_column(row) for row in _column_rows(session, table_id) if gone or not row["gone"])
 
 
 def stored_columns(session: Session, table_id: int) -> tuple[tuple[Column, bool], ...]:
@@ -125,7 +125,13 @@ def stored_columns(session: Session, table_id: int) -> tuple[tuple[Column, bool]
 
     Each comes with whether IS DISTINCT FROM works for its type.
     """
-    return tuple((_column(row), row["by_value"]) for row in session.fetch(SQL["columns"], table_id))
+    return tuple((_column(row), row["by_value"]) for row in _column_rows(session, table_id))
+
+
+def _column_rows(session: Session, table_id: int) -> list[dict[str, Any]]:
+    """Read what statements name, once nobody can give another type or operator its name before this transaction ends."""
+    session.fetch(SQL["hold_types"], table_id)
+    return session.fetch(SQL["columns"], table_id)
 
 
 def _column(row: dict[str, Any]) -> Column:

@@ -20,6 +20,10 @@ WHERE c.relname = $2::text AND ($1::text IS NULL OR n.nspname = $1::text)
         OR dbext_private.is_granted(t.table_id, dbext_private.caller(), NULL))
 ORDER BY t.table_id
 
+-- name: hold_types
+-- Keep the names of the types, operators and schemas that statements over a table's columns name.
+SELECT dbext_private.hold_types(to_regclass(format('dbext_private.log_%s', $1::integer)))
+
 -- name: columns
 -- Tracked columns with what the compiler must know of their types: kind, enum labels, and the operators of the default btree class.
 SELECT c.column_name, c.position, format_type(y.oid, -1) AS type_name, c.is_unit, c.is_key, c.gone, t.rows_per_unit, y.typcategory AS category, y.typtype = 'e' AS is_enum,

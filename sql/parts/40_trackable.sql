@@ -190,31 +190,64 @@ END $$;
 COMMENT ON FUNCTION dbext_private.column_numbers(oid, text[]) IS 'Attribute numbers of named columns; an unknown name is refused.';
 
 -- In PL/pgSQL, which keeps plans for the session: a seal asks this for every column.
-CREATE FUNCTION dbext_private.btree_operator(type_id oid, strategy smallint) RETURNS text
+CREATE FUNCTION dbext_private.find_operator(type_id oid, strategy smallint) RETURNS oid
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (
         WITH indexed (type_id, preference) AS (
-            SELECT btree_operator.type_id, 0
+            SELECT find_operator.type_id, 0
             UNION ALL
             SELECT CASE WHEN t.typtype = 'e' THEN 'anyenum' WHEN t.typtype = 'r' THEN 'anyrange' WHEN t.typtype = 'm' THEN 'anymultirange'
                 WHEN t.typtype = 'c' THEN 'record' WHEN t.typsubscript = 'array_subscript_handler'::regproc THEN 'anyarray' END::regtype, 1
-            FROM pg_type AS t WHERE t.oid = btree_operator.type_id
+            FROM pg_type AS t WHERE t.oid = find_operator.type_id
             UNION ALL
-            SELECT c.casttarget, 2 FROM pg_cast AS c WHERE c.castsource = btree_operator.type_id AND c.castmethod = 'b' AND c.castcontext = 'i'
+            SELECT c.casttarget, 2 FROM pg_cast AS c WHERE c.castsource = find_operator.type_id AND c.castmethod = 'b' AND c.castcontext = 'i'
         )
-        SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname)
+        SELECT o.oid
         FROM indexed AS i JOIN pg_opclass AS c ON c.opcintype = i.type_id AND c.opcdefault
         JOIN pg_am AS m ON m.oid = c.opcmethod AND m.amname = 'btree'
         JOIN pg_amop AS a ON a.amopfamily = c.opcfamily AND a.amoplefttype = c.opcintype AND a.amoprighttype = c.opcintype
-            AND a.amopstrategy = btree_operator.strategy
-        JOIN pg_operator AS o ON o.oid = a.amopopr JOIN pg_namespace AS n ON n.oid = o.oprnamespace
-        WHERE btree_operator.strategy <> 3 OR o.oprcanmerge OR o.oprcanhash
+            AND a.amopstrategy = find_operator.strategy
+        JOIN pg_operator AS o ON o.oid = a.amopopr
+        WHERE find_operator.strategy <> 3 OR o.oprcanmerge OR o.oprcanhash
         ORDER BY i.preference, c.oid LIMIT 1
     );
 END $$;
+COMMENT ON FUNCTION dbext_private.find_operator(oid, smallint) IS 'An operator of a type''s default btree class (strategy 1: <, 3: =), or NULL.';
+
+CREATE FUNCTION dbext_private.btree_operator(type_id oid, strategy smallint) RETURNS text
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname) FROM pg_operator AS o JOIN pg_namespace AS n ON n.oid = o.oprnamespace
+        WHERE o.oid = dbext_private.find_operator(type_id, strategy));
+END $$;
 COMMENT ON FUNCTION dbext_private.btree_operator(oid, smallint) IS
     'An operator of a type''s default btree class as SQL text (strategy 1: <, 3: =), or NULL.';
+
+CREATE FUNCTION dbext_private.hold_types(relation oid) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    types oid[];
+    operators oid[];
+BEGIN
+    -- Those of pg_catalog are nobody's to rename. Where nothing can be written, nothing is noised either, and rows cannot be locked.
+    SELECT array_agg(DISTINCT y.oid) INTO types FROM pg_attribute AS a CROSS JOIN LATERAL (VALUES (dbext_private.base_type(a.atttypid))) AS b(oid)
+    JOIN pg_type AS d ON d.oid = b.oid JOIN pg_type AS y ON y.oid IN (a.atttypid, d.oid, d.typelem)
+    WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped AND y.typnamespace <> 'pg_catalog'::regnamespace;
+    IF types IS NULL OR current_setting('transaction_read_only')::boolean THEN
+        RETURN;
+    END IF;
+    SELECT array_agg(DISTINCT o.oid) INTO operators FROM unnest(types) AS t(oid) CROSS JOIN (VALUES (1::smallint), (3::smallint)) AS s(strategy)
+    JOIN pg_operator AS o ON o.oid = dbext_private.find_operator(t.oid, s.strategy) AND o.oprnamespace <> 'pg_catalog'::regnamespace;
+    PERFORM FROM pg_type AS t WHERE t.oid = ANY (types) FOR KEY SHARE NOWAIT;
+    PERFORM FROM pg_operator AS o WHERE o.oid = ANY (operators) FOR KEY SHARE NOWAIT;
+    PERFORM FROM pg_namespace AS n WHERE n.oid = ANY (ARRAY(SELECT t.typnamespace FROM pg_type AS t WHERE t.oid = ANY (types)
+        UNION ALL SELECT o.oprnamespace FROM pg_operator AS o WHERE o.oid = ANY (operators))) FOR KEY SHARE NOWAIT;
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM dbext_private.refuse(format('a type or operator of %s is being renamed or moved by another transaction', relation::regclass), 'Try again.', 'DP031');
+END $$;
+COMMENT ON FUNCTION dbext_private.hold_types(oid) IS
+    'Keeps the types of a relation''s columns, their operators and the schemas of both from being renamed or moved until this transaction ends: statements name them.';
 
 CREATE FUNCTION dbext_private.key_operator(type_id oid) RETURNS text
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$

@@ -115,6 +115,7 @@ BEGIN
     PERFORM dbext_private.require_table_owner(relation, owner_name);
     PERFORM dbext_private.require_lock(relation);
     PERFORM dbext_private.hold_name(relation);
+    PERFORM dbext_private.hold_types(relation);
     PERFORM dbext_private.require_own_code(relation, owner_name);
     PERFORM dbext_private.refuse_untrackable(relation);
     IF capture NOT IN ('statement', 'row') THEN

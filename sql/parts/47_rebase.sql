@@ -23,6 +23,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM dbext_private.refuse(format('table %s is not tracked', relation::regclass), 'dp_track takes it up.', 'DP002');
     END IF;
+    PERFORM dbext_private.hold_types(to_regclass(format('dbext_private.log_%s', table_number)));
     PERFORM dbext_private.follow_schema(table_number);
     IF NOT dbext_private.can_capture(table_number) THEN
         PERFORM dbext_private.refuse(format('the privacy unit of table %s is no longer what was tracked', relation::regclass),

@@ -25,7 +25,7 @@ BEGIN
             AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
     LOOP
         EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', object.name);
-        IF object.proname NOT IN ('boot', 'in_second_session', 'hold_name', 'log_partition', 'adopt_partition', 'release_partition') THEN
+        IF object.proname NOT IN ('boot', 'in_second_session', 'hold_name', 'hold_types', 'log_partition', 'adopt_partition', 'release_partition') THEN
             EXECUTE pg_catalog.format('ALTER ROUTINE %s OWNER TO dbext_owner', object.name);
         END IF;
     END LOOP;
@@ -45,7 +45,7 @@ REVOKE ALL ON dbext_private.runtime FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION dbext_private.boot(), dbext_private.in_second_session(text, jsonb) TO dbext_owner;
 -- Partitions belong to whoever made them: their triggers and rows are a superuser's business, on behalf of dbext_owner alone.
 GRANT EXECUTE ON FUNCTION dbext_private.log_partition(integer, oid, "char", timestamptz), dbext_private.adopt_partition(integer, oid),
-    dbext_private.release_partition(integer, oid), dbext_private.hold_name(oid) TO dbext_owner;
+    dbext_private.release_partition(integer, oid), dbext_private.hold_name(oid), dbext_private.hold_types(oid) TO dbext_owner;
 
 -- The ledger is appended to; its trigger says so again to whoever has more rights.
 REVOKE UPDATE, DELETE, TRUNCATE ON dbext_private.ledger FROM dbext_owner;

@@ -181,3 +181,78 @@ def test_a_type_that_changes_places_while_its_table_is_taken_up(owner):
         made.database.execute("SELECT dp_track('moods')")
     assert refusal.value.sqlstate == "DP031"
     assert [one for one in said if one.startswith("run by")] == []
+
+
+#: Who has a type, an operator or their schema takes its name away, so that another can have it.
+SWAPS = (
+    "ALTER TYPE own.mood RENAME TO other",
+    "ALTER TYPE own.mood SET SCHEMA public",
+    "ALTER SCHEMA own RENAME TO elsewhere",
+    "ALTER OPERATOR kinds.= (kinds.citext, kinds.citext) SET SCHEMA public",
+    "ALTER OPERATOR kinds.< (kinds.citext, kinds.citext) SET SCHEMA public",
+    "ALTER SCHEMA kinds RENAME TO elsewhere",
+)
+#: What composes statements that name them.
+DECLARED = "'r', $$SELECT count(*) FROM words WHERE word = 'a'$$, every => '1 day', epsilon => 1, horizon => 9"
+COMPOSED = {
+    "plan": f"SELECT dp_plan_release({DECLARED})",
+    "declare": f"SELECT dp_create_release({DECLARED})",
+    "question": "SELECT dp_window_count('words', NULL, '2020-03-03', measure => 'state', predicate => $$word = 'a'$$, epsilon => 1)",
+    "seal": "SELECT dbext_private.seal_table(2)",
+    "track": "SELECT dp_track('more')",
+    "recount": "SELECT dp_recount('words')",
+    "rebase": "SELECT dp_rebase('words')",
+}
+
+
+@pytest.fixture
+def words(owner):
+    """Words of a type that an extension brought, and moods of a type of mallory's, one day on."""
+    made = owner("id integer PRIMARY KEY, value text")
+    made.session.execute("CREATE SCHEMA kinds; GRANT USAGE ON SCHEMA kinds TO PUBLIC; CREATE TYPE own.mood AS ENUM ('1', '2')")
+    made.database.execute("CREATE EXTENSION citext SCHEMA kinds")
+    made.session.execute("CREATE TABLE words (word kinds.citext PRIMARY KEY, mood own.mood); CREATE TABLE more (LIKE words INCLUDING ALL)")
+    made.database.execute("SELECT dp_track('words')")
+    made.database.execute(CONSTRAIN.format("any", "") + ", dp_set_budget('words', 9)")
+    made.table.execute("INSERT INTO words VALUES ('a', '1')")
+    made.table.day(1)
+    made.table.execute("CALL dp_publish()")
+    made.table.day(2)
+    return made
+
+
+def at_work(words):
+    """A superuser's session at the same hour, whose transaction stays open."""
+    session = words.database.connect(autocommit=False)
+    words.table.set_now(words.table.session.execute("SHOW dbext.now").fetchone()[0], session)
+    session.commit()
+    return session
+
+
+@pytest.mark.parametrize("composed", [one for one in COMPOSED if one != "question"])
+def test_names_hold_while_statements_name_types_and_operators(words, composed):
+    """From when they are looked up until whoever did so has ended his transaction nothing else can get their names."""
+    with at_work(words) as session, words.database.connect() as other:
+        session.execute(COMPOSED[composed])
+        other.execute("SET lock_timeout = '100ms'")
+        for swap in SWAPS:
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                other.execute(swap)
+        session.rollback()
+        for swap in SWAPS:
+            other.execute(f"BEGIN; {swap}; ROLLBACK")
+
+
+@pytest.mark.parametrize("composed", [one for one in COMPOSED if one != "seal"])
+def test_nobody_waits_for_who_renames_a_type(words, composed):
+    """A seal does, as it waits for all DDL that follows the schema of its table."""
+    with at_work(words) as session, words.database.connect(autocommit=False) as other:
+        session.execute("SET lock_timeout = '5s'")
+        session.commit()
+        for swap in SWAPS:
+            other.execute(swap)
+            with pytest.raises(psycopg.Error, match="renamed or moved") as refusal:
+                session.execute(COMPOSED[composed])
+            assert refusal.value.sqlstate == "DP031"
+            session.rollback()
+            other.rollback()

@@ -15,7 +15,7 @@ FUNCTIONS = f"""
 """
 #: Functions that run as a superuser: the one that reads where the packages are and imports them, the one that opens second sessions, and
 #: three that read partitions and make their triggers, on behalf of roles that may create partitions and nothing else.
-SUPERUSER_OWNED = {"boot", "in_second_session", "hold_name", "log_partition", "adopt_partition", "release_partition"}
+SUPERUSER_OWNED = {"boot", "in_second_session", "hold_name", "hold_types", "log_partition", "adopt_partition", "release_partition"}
 
 
 def test_definer_functions_have_a_fixed_search_path(database):
