@@ -190,6 +190,7 @@ COMMENT ON COLUMN dbext.tracked_table.protects IS 'What the guarantee is about';
 COMMENT ON COLUMN dbext.tracked_table.tick IS 'Its time granule: every period and window is a whole number of ticks';
 COMMENT ON COLUMN dbext.tracked_table.time_zone IS 'The zone in which its ticks begin and end';
 COMMENT ON COLUMN dbext.tracked_table.history_begins IS 'Start of the tick in which it was tracked first';
+COMMENT ON COLUMN dbext.tracked_table.capture IS 'Whether its mutations are captured by statement or by row';
 COMMENT ON COLUMN dbext.tracked_table.sealed_up_to IS 'Everything up to this moment is sealed';
 COMMENT ON COLUMN dbext.tracked_table.budget IS 'The budget that its losses count in';
 COMMENT ON COLUMN dbext.entry_type.table_name IS 'The table';
