@@ -100,7 +100,7 @@ def epsilon_of_both(pure: int, rho: int, delta: Fraction) -> Decimal:
     low = picos_down(max(Fraction(alone), Fraction(pure, PICOS)))
     high = low + pure
     while rho_beside(pure, Fraction(high, PICOS), delta) < rho:
-        low, high = high, high + high // 4
+        low, high = high, high + high // 4 + 1
     while high - low > 1 + high // 10**9:
         middle = (low + high) // 2
         low, high = (low, middle) if rho_beside(pure, Fraction(middle, PICOS), delta) >= rho else (middle, high)

@@ -156,6 +156,14 @@ def test_the_epsilon_of_both_is_the_least_that_holds_them(pure, rho):
     assert found <= Fraction(epsilon_of_both(pure, rho + PICOS // 1000, DELTA))
 
 
+@pytest.mark.parametrize("delta", [Fraction(594, 10**9), Fraction(6, 10**7), Fraction(69, 10**8)])
+def test_the_epsilon_of_a_few_picos_of_both_is_found(delta):
+    """Where delta holds nearly all of one pico of rho by itself, the search begins below what a quarter of it would move."""
+    assert gaussian_rho(Fraction(2, PICOS), delta * ALONE) <= 1
+    found = epsilon_of_both(1, 1, delta)
+    assert rho_beside(1, Fraction(found), delta) >= 1
+
+
 def test_the_parts_of_delta_are_no_more_than_the_whole():
     assert ALONE + sum(part for _, part in DIVISIONS) <= 1
 
