@@ -35,6 +35,8 @@ _RESOLUTION = Decimal("1e-12")
 _MOST_STEPS = 100
 #: From here on 4 epsilon stands for the price of a pure step.
 _LARGEST_PURE = 1_000
+#: Beyond this epsilon or rho, which nobody may ask for, what holds of any zero-concentrated loss stands for the exact figure.
+_LARGEST = 100_000
 
 
 @lru_cache(maxsize=256)
@@ -51,7 +53,7 @@ def gaussian_rho(epsilon: Fraction, delta: Fraction) -> int:
         # at this mu, 2 sqrt(epsilon + log) - 2 sqrt(log) with log = ln(1 / delta), any zero-concentrated loss keeps delta (Bun and Steinke
         # 2016); and at an epsilon of 0, a mu of 2 delta does
         simple = ((exact - wanted.ln()).sqrt() - (-wanted.ln()).sqrt()) * Decimal(2).sqrt()
-        mu = _crossing(excess, max(simple, 2 * wanted), 1)
+        mu = simple * (1 - _MARGIN) if epsilon > _LARGEST else _crossing(excess, max(simple, 2 * wanted), 1)
         return picos_down(Fraction(mu * mu / 2))
 
 
@@ -61,7 +63,7 @@ def gaussian_epsilon(rho: int, delta: Fraction) -> Decimal:
     with localcontext() as context:
         context.prec = _DIGITS
         wanted, mu = _decimal(delta), (2 * to_decimal(rho)).sqrt()
-        if rho <= 0 or _delta(Decimal(0), mu) <= wanted:
+        if rho <= 0 or (to_decimal(rho) <= _LARGEST and _delta(Decimal(0), mu) <= wanted):
             return Decimal(0).quantize(_RESOLUTION)
 
         def excess(epsilon: Decimal) -> tuple[Decimal, Decimal]:
@@ -70,7 +72,8 @@ def gaussian_epsilon(rho: int, delta: Fraction) -> Decimal:
             return _logarithm(found) - wanted.ln(), -lost / found if found else found
 
         simple = to_decimal(rho) + mu * (-2 * wanted.ln()).sqrt()  # rho + 2 sqrt(rho log): the same bound
-        return _crossing(excess, simple, -1).quantize(_RESOLUTION, ROUND_CEILING)
+        epsilon = simple * (1 + _MARGIN) if to_decimal(rho) > _LARGEST else _crossing(excess, simple, -1)
+        return epsilon.quantize(_RESOLUTION, ROUND_CEILING)
 
 
 @lru_cache(maxsize=4096)
@@ -110,7 +113,7 @@ def _crossing(excess: Callable[[Decimal], tuple[Decimal, Decimal]], good: Decima
             break
         following = None if step is None else x + step
         if following is None or (bad is not None and not min(good, bad) < following < max(good, bad)):
-            following = good * 2**side if bad is None else (good + bad) / 2
+            following = good * Decimal(2) ** side if bad is None else (good + bad) / 2
         x = following
     near = x * (1 - side * 4 * _MARGIN)
     return near if excess(near)[0] <= 0 else good

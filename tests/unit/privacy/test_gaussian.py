@@ -57,6 +57,15 @@ def test_epsilon_is_the_least_that_keeps_delta(rho, delta):
     assert epsilon.as_tuple().exponent == -12
 
 
+@pytest.mark.parametrize("rho", [99_999, 100_001, 600_000, 3_000_000, 10**12])
+def test_losses_that_nobody_may_ask_for_have_a_figure_too(rho):
+    """It says how far out of reach they are; no power of e is too large for it."""
+    found, delta = gaussian_epsilon(rho * PICOS, Fraction(1, 10**6)), Fraction(1, 10**6)
+    assert rho < found < rho + math.sqrt(60 * rho)
+    allowed = gaussian_rho(Fraction(found), delta)
+    assert allowed <= rho * PICOS < allowed + 4 * PICOS * math.sqrt(rho)
+
+
 def test_known_values():
     """rho at (1, 1e-6), and epsilon of some rho (also in the vectors): 15% more than any zero-concentrated loss may have."""
     assert gaussian_rho(Fraction(1), Fraction(1, 10**6)) == pytest.approx(0.028014481912 * PICOS, abs=1)

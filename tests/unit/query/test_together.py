@@ -230,6 +230,14 @@ def test_errors_that_nothing_promises_are_refused(sql, wishes, said):
         planned(sql, epsilon=None, horizon=3000, **given)
 
 
+@pytest.mark.parametrize("limit", [2, 10])
+@pytest.mark.parametrize("largest", [90, 10**4, 10**9])
+def test_errors_that_only_a_vast_epsilon_would_keep_are_refused(largest, limit):
+    bounds = {4: Bounds(Fraction(0), Fraction(largest))}
+    with pytest.raises(BadArgument, match="no noise is that small"):
+        planned("SELECT sum(age) AS s FROM cases", DELTA, bounds, epsilon=None, max_error=Fraction(limit), horizon=3000)
+
+
 @pytest.mark.parametrize(("value", "whole"), [("0.5", 1), ("-0.5", -1), ("2.49", 2), ("-2.5", -3), ("7", 7)])
 def test_halves_are_rounded_away_from_zero_as_postgresql_does(value, whole):
     assert rounded(Fraction(value)) == whole
