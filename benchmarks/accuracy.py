@@ -6,7 +6,7 @@ of 1 for the worst entry; nothing is drawn. Bounds are certified (benchmarks/opt
 noise. Other packages (benchmarks/peers.py) protect one event, so that they are compared at one mutation for each entry. Every row is
 printed as it comes; at last the goals are checked, and what misses them is listed.
 
-A full run takes a quarter of an hour of processor time with all packages installed. `--horizon` and `--window` run a part of it, `--read`
+A full run takes eight minutes of processor time with all packages installed. `--horizon` and `--window` run a part of it, `--read`
 puts parts together. `--empirical` also draws every mechanism 10,000 times and compares what comes out with the prediction; `--plot FILE`
 writes the figures as a picture, `--table FILE` as Markdown.
 """
