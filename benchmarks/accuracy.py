@@ -104,7 +104,7 @@ def beyond(size: int, mutations: int) -> dict[str, Any]:
     types, shape = (EntryType(1, "any", Constraint(mutations)),), Shape("running_total", Measure.NET, RegularGrid(0, 1), size)
     asked, made = Request(start_tick=0, epsilon=Fraction(1)), []
     for tree in signed_trees(shape.grid, size, types, baseline=False):
-        plan = for_epsilon(blank_plan(shape, tree, grouped=False, pure=True), DiscreteLaplace, asked, types, Decimal(0))
+        plan = for_epsilon(blank_plan(shape, tree, grouped=False, pure=True), asked, types, Decimal(0))
         made.append([math.sqrt(plan.noise.variance * squares) for squares in spread(tree)[:2]])
     mean, worst = min(made)
     row = {"kind": "running total", "size": size, "mutations": mutations, "delta": 0.0, "candidates": {}}

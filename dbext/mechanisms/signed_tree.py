@@ -120,23 +120,6 @@ def weighed_blocks(tree: SignedTree, weight: Callable[[Fraction], float]) -> np.
     return total
 
 
-@lru_cache(maxsize=32)
-def best_shape(horizon: int) -> Shape:
-    """Return the radix and levels with the least mean square error, levels^2 * mean blocks, under an equal share for every level.
-
-    One level is the plain sum of noisy periods, best up to about 30 periods. With more, about (levels - 1) k / 4 + T / (2 k^(levels-1))
-    blocks are summed, least at k^levels = 2 T: radices around that are tried exactly, for up to 7 levels.
-    """
-    best, least = Shape(max(2, horizon), 1), horizon * (horizon + 1) / 2
-    for levels in range(2, 8):
-        middle = (2 * horizon) ** (1 / levels)
-        for radix in range(max(2, int(0.6 * middle)), int(1.6 * middle) + 3):
-            cost = levels**2 * int(digit_weights(horizon, Shape(radix, levels)).sum())
-            if cost < least:
-                best, least = Shape(radix, levels), cost
-    return best
-
-
 @dataclass(frozen=True)
 class SignedTree(Totals):
     """Totals of periods 1 ... horizon. With `baseline`, a node (-infinity, end(0)] joins every total (`state`).

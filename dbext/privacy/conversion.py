@@ -8,15 +8,15 @@ Gaussian noise alone is converted exactly, by `gaussian`; for every loss rho the
 bound itself is then evaluated at that exact t in 60 decimal digits, where logarithms are correctly rounded, with a margin of 1e-40 for the
 few operations around them.
 
-Charges of both units share a budget. At one order t a charge of rho costs t rho, and one that is e-private costs e (its Renyi divergences
-are at most e). Costs at a fixed order add up however adaptively they are chosen, so that a budget is a filter: whoever stops before the sum
-at t exceeds epsilon less the overhead of t, keeps (epsilon, delta). But t has to be fixed beforehand. "Stop before E + epsilon(R) exceeds
-epsilon", with E the sum of the charges in epsilon, R that in rho and the best t for whatever R it came to, is no such filter: an analyst
-who watches Gaussian answers and turns to Laplace noise when they came out large exceeds delta, several times over if he may begin with
-small charges (`tests/unit/privacy/test_loss.py` works that out). So a budget has a fixed list of filters, each with a part of delta of its
-own: the exact one of Gaussian noise, in which charges in epsilon count as rho (`gaussian.pure_as_rho`), and those of the orders of
-`DIVISIONS`. A life that ends within what one of them allows was, as far as it went, one that stops by that filter's rule; the chances of
-harm of all of them add up to delta.
+Charges in epsilon and in rho share a budget. At one order t a charge of rho costs t rho, and one that is e-private costs e (its Renyi
+divergences are at most e). Costs at a fixed order add up however adaptively they are chosen, so that a budget is a filter: whoever stops
+before the sum at t exceeds epsilon less the overhead of t, keeps (epsilon, delta). But t has to be fixed beforehand. "Stop before E +
+epsilon(R) exceeds epsilon", with E the sum of the charges in epsilon, R that in rho and the best t for whatever R it came to, is no such
+filter: an analyst who watches Gaussian answers and turns to Laplace noise when they came out large exceeds delta, several times over if he
+may begin with small charges (`tests/unit/privacy/test_loss.py` works that out). So a budget has a fixed list of filters, each with a part
+of delta of its own: the exact one of Gaussian noise, in which charges in epsilon count as rho (`gaussian.pure_as_rho`), and those of the
+orders of `DIVISIONS`. A life that ends within what one of them allows was, as far as it went, one that stops by that filter's rule; the
+chances of harm of all of them add up to delta.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def epsilon_to_rho(epsilon: Fraction, delta: Fraction) -> int:
 
 
 def budget_picos(epsilon: Fraction, delta: Fraction) -> int:
-    """Return what charges of one unit may add up to under (epsilon, delta), rounded down: in epsilon when delta = 0, else in rho."""
+    """Return what charges may add up to under (epsilon, delta), rounded down: in epsilon when delta = 0, else in rho alone."""
     return picos_down(epsilon) if delta == 0 else _alone(Fraction(epsilon), Fraction(delta))
 
 
 def epsilon_of(picos: int, delta: Fraction) -> Decimal:
-    """Return the epsilon that a loss of one unit amounts to, rounded up: picos are of epsilon when delta = 0, else of rho."""
+    """Return the epsilon that a loss amounts to, rounded up: of picos of epsilon when delta = 0, else of rho alone."""
     if delta == 0:
         return to_decimal(picos)
     return gaussian_epsilon(picos, Fraction(delta) * ALONE)

@@ -1,13 +1,14 @@
-"""What charges of both units cost together: epsilon of pure charges beside rho of the others.
+"""What charges cost together: epsilon of pure charges beside rho of the others.
 
 Fix an entry that is there or never was, and let analysts choose charge after charge by what they saw. The privacy loss of all answers is
 that of the pure charges, which is at most their sum E on every path, and that of the others. At an order t, exp((t - 1) loss) grows by at
 most exp((t - 1) e) with a pure charge of e and, in expectation, by at most exp((t - 1) t rho) with one of rho, whatever was seen before.
 So it is, less (t - 1) (E + t R) in the exponent, a supermartingale, and the Renyi divergence of order t stays below what a path's sums
-never exceed. `conversion` says which sums a budget holds, and why its orders are fixed beforehand.
+never exceed. `conversion` says which sums a budget holds by such orders, why they are fixed beforehand, and that it may hold
+them by the exact filter of Gaussian noise (`gaussian`) as well.
 
 An entry has one type in each table, and every combination of types is an entry of its own. Of each, the largest E and the largest R are
-kept, which may be of two different lives: never less than the worst life costs, and exact if all charges are of one unit.
+kept, which may be of two different lives: never less than the worst life costs, and exact if all charges are in epsilon, or all in rho.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import EntryType
 from dbext.privacy.conversion import epsilon_of_both, rho_beside
 
-#: Combinations of types that are told apart; with more, the largest figures of both units stand for all.
+#: Combinations of types that are told apart; with more, the largest E and the largest R stand for all.
 _MOST_CORNERS = 64
 
 Corner = tuple[int, int]

@@ -41,7 +41,7 @@ def plan_publication(
     asked = publication_at(declaration, request, *what)
     if delta == 0 or request.noise == "gaussian":
         return asked
-    other = _other_unit(declaration, request, what)
+    other = _priced_otherwise(declaration, request, what)
     if other is None:
         return asked
     if request.noise is None and request.whole and not request.asks_error and other.error < asked.error:
@@ -51,8 +51,8 @@ def plan_publication(
     return _announced(_beside(asked, other), note) if note else _beside(asked, other)
 
 
-def _other_unit(declaration: Declaration, request: Request, what: tuple) -> Planned | None:
-    """The same at prices of the unit that was not asked for; None if it cannot be had."""
+def _priced_otherwise(declaration: Declaration, request: Request, what: tuple) -> Planned | None:
+    """The same at prices in epsilon instead of rho, or the other way round; None if it cannot be had."""
     other = next(noise for noise in NOISES if noise != request.noise)
     try:
         return publication_at(declaration, replace(request, noise=other), *what)
@@ -61,19 +61,19 @@ def _other_unit(declaration: Declaration, request: Request, what: tuple) -> Plan
 
 
 def _beside(chosen: Planned, other: Planned) -> Planned:
-    """The chosen publication, with the candidates of the other unit shown after its own."""
+    """The chosen publication, with the candidates that add in the other of epsilon and rho shown after its own."""
     best = {one.stream: one.candidate for one in chosen.options if one.candidate.chosen}
     shown = [replace(one, candidate=replace(one.candidate, chosen=False, reason=_reason(one, best))) for one in other.options]
     return replace(chosen, options=(*chosen.options, *shown))
 
 
 def _reason(one: Option, best: Mapping[str, object]) -> str:
-    """How an option of the other unit compares."""
-    unit = "in epsilon, with noise => 'laplace'" if one.candidate.plan.pure else "in rho, without noise => 'laplace'"
+    """How an option that adds otherwise compares."""
+    adds = "in epsilon, with noise => 'laplace'" if one.candidate.plan.pure else "in rho, without noise => 'laplace'"
     chosen = best.get(one.stream)
     if chosen is None or not chosen.mean_std_error or not math.isfinite(one.candidate.mean_std_error):
-        return f"adds {unit}"
-    return f"adds {unit}: {one.candidate.mean_std_error / chosen.mean_std_error:.2f} times the error"
+        return f"adds {adds}"
+    return f"adds {adds}: {one.candidate.mean_std_error / chosen.mean_std_error:.2f} times the error"
 
 
 def _note(asked: Planned, other: Planned, request: Request, delta: Decimal) -> str | None:
@@ -100,7 +100,7 @@ def _gain(pure: Planned, in_rho: Planned, request: Request) -> str:
 
 
 def _prices(pure: Planned, in_rho: Planned, delta: Decimal) -> str:
-    """How many such releases a budget takes in either unit."""
+    """How many such releases a budget takes in epsilon and in rho."""
     whole = _SEVERAL * pure.publication.epsilon
     most = max(in_rho.publication.lifetime.values(), default=0)
     fit = budget_picos(whole, delta) // most if most else 0

@@ -107,7 +107,7 @@ def plan(declaration: Declaration, request: Request, tick: Tick, types: Sequence
 def candidates(
     declaration: Declaration, request: Request, tick: Tick, types: Sequence[EntryType], delta: Decimal, values: Values = COUNT
 ) -> tuple[Candidate, ...]:
-    """Every way to publish one statistic at prices of one unit, calibrated; exactly one is chosen. An entry adds such `values`."""
+    """Every way to publish one statistic at prices in epsilon or in rho, calibrated; exactly one is chosen. An entry adds such `values`."""
     request, delta = with_period(request, declaration), priced_at(request.noise, delta)
     shape = with_levels(replace(shape_of(declaration, request, tick), values=values, cells=request.cells), request, tick)
     ranked = _ranked(_calibrated(shape, request, types, delta, grouped=declaration.grouped), request)
@@ -157,8 +157,8 @@ def plan_question(
     shape = Shape(
         "once", measure, RegularGrid(end - 1 if start is None else start, 1 if start is None else end - start), 1, start=start, end=end
     )
-    units = [priced_at(noise, delta)] + ([Decimal(0)] if whole and noise is None else [])
-    plans = [one for at in units for one in _calibrated(replace(shape, values=values), request, types, at, grouped=False)]
+    deltas = [priced_at(noise, delta)] + ([Decimal(0)] if whole and noise is None else [])
+    plans = [one for at in deltas for one in _calibrated(replace(shape, values=values), request, types, at, grouped=False)]
     return next(candidate.plan for candidate in _ranked(plans, request) if candidate.chosen)
 
 
@@ -174,7 +174,7 @@ def _calibrated(shape: Shape, request: Request, types: Sequence[EntryType], delt
     pure = delta == 0
     calibrate = for_epsilon if request.max_error is None else _for_error
     plans = (
-        calibrate(blank_plan(shape, mechanism, grouped=grouped, pure=pure), law_of(pure=pure), request, types, delta)
+        calibrate(blank_plan(shape, mechanism, grouped=grouped, pure=pure), request, types, delta)
         for mechanism in (levelled if shape.levels else options)(shape, types, pure=pure)
     )
     return [_continuing(found) if shape.renews else found for found in plans if found is not None]
@@ -191,13 +191,13 @@ def blank_plan(shape: Shape, mechanism: Mechanism, *, grouped: bool, pure: bool)
     return Plan(*fixed, values=shape.values, band=shape.band)
 
 
-def for_epsilon(blank: Plan, kind: type[Noise], request: Request, types: Sequence[EntryType], delta: Decimal) -> Plan:
+def for_epsilon(blank: Plan, request: Request, types: Sequence[EntryType], delta: Decimal) -> Plan:
     """The least noise whose exact lifetime loss stays within the epsilon asked for; recomputed here, so that a mistake cannot pass."""
     target = budget_picos(request.epsilon, delta)
     if target < 1:
         raise BadArgument("epsilon is too small to be counted", hint="Ask for more than 0.000001.")
     joint = _joint(blank, types)
-    what = (blank.mechanism.patterns(), blank.measure, blank.grouped, types, target, blank.pure, kind)
+    what = (blank.mechanism.patterns(), blank.measure, blank.grouped, types, target, blank.pure, law_of(pure=blank.pure))
     noise = noise_for(*what, joint=joint, values=blank.values, factors=blank.pattern_factors)
     finished = _with_noise(blank, noise, types, joint)
     if max(finished.lifetime.values(), default=0) > target:
@@ -205,13 +205,13 @@ def for_epsilon(blank: Plan, kind: type[Noise], request: Request, types: Sequenc
     return replace(finished, epsilon=request.epsilon)
 
 
-def _for_error(blank: Plan, kind: type[Noise], request: Request, types: Sequence[EntryType], delta: Decimal) -> Plan | None:
+def _for_error(blank: Plan, request: Request, types: Sequence[EntryType], delta: Decimal) -> Plan | None:
     """The most noise whose widest interval stays within max_error, and what it costs; None if that is out of all proportion."""
     if request.max_error <= 0:
         raise BadArgument("max_error must be greater than 0")
     if request.levels:
         raise BadArgument("max_error is not for releases with levels", hint="Give epsilon; dp_plan_release shows the errors.")
-    noise = _largest_noise(blank, kind, request.max_error)
+    noise = _largest_noise(blank, request.max_error)
     return None if noise is None else at_noise(blank, noise, types, delta)
 
 
@@ -222,14 +222,14 @@ def at_noise(blank: Plan, noise: Noise, types: Sequence[EntryType], delta: Decim
     return replace(finished, epsilon=epsilon) if epsilon <= MAX_EPSILON else None
 
 
-def _largest_noise(blank: Plan, kind: type[Noise], max_error: Fraction) -> Noise | None:
-    squares, tail = spread(blank.mechanism), blank.tail(1)
+def _largest_noise(blank: Plan, max_error: Fraction) -> Noise | None:
+    squares, tail, law = spread(blank.mechanism), blank.tail(1), law_of(pure=blank.pure)
     if blank.buffered is not None:
         return largest_noise(
-            max_error, kind, lambda noise: replace(blank, noise=noise).half_width_at(squares.period, tail), math.sqrt(squares.worst)
+            max_error, law, lambda noise: replace(blank, noise=noise).half_width_at(squares.period, tail), math.sqrt(squares.worst)
         )
     widest = [(blank.factor(number), weight) for number, weight in blank.mechanism.answer(squares.period)]
-    return largest_noise_within(max_error, kind, widest, tail)
+    return largest_noise_within(max_error, law, widest, tail)
 
 
 def _joint(blank: Plan, types: Sequence[EntryType]) -> tuple[JointBound, ...] | None:

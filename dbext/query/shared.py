@@ -92,12 +92,11 @@ def _planned(
     shared: Shared, shape: Shape, mechanism: DisjointSums | SharedWindows, within: dict[int, Fraction] | None
 ) -> Plan | None:
     pure = shared.delta == 0
-    kind = law_of(pure=pure)
     blank = blank_plan(shape, mechanism, grouped=shared.declaration.grouped, pure=pure)
     if within is None:
-        return for_epsilon(blank, kind, shared.request, shared.types, shared.delta)
+        return for_epsilon(blank, shared.request, shared.types, shared.delta)
     noises = [
-        largest_noise_within(limit, kind, [(Fraction(1), weight) for weight in _weights(mechanism, window)], blank.tail(1))
+        largest_noise_within(limit, law_of(pure=pure), [(Fraction(1), weight) for weight in _weights(mechanism, window)], blank.tail(1))
         for window, limit in within.items()
     ]
     return None if None in noises else at_noise(blank, min(noises, key=lambda noise: noise.variance), shared.types, shared.delta)

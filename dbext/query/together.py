@@ -1,6 +1,6 @@
 """Declaration -> publication: the streams of noise behind one or several figures, and how the budget is split over them.
 
-All streams of a publication are priced in one unit (`choose` compares the units).
+All streams of a publication are priced in epsilon, or all in rho (`choose` compares the two).
 
 Each stream is planned by itself, with the whole budget. The split then makes the sum of all squared errors least, each in units of the
 largest value that one entry can add: with errors v_i at the whole budget, shares are proportional to v_i^(1/2) where variance falls with
@@ -95,7 +95,7 @@ def publication_at(
     delta: Decimal,
     bounds: Mapping[int, Bounds] | None = None,
 ) -> Planned:
-    """The best publication in the unit that the request's `noise` says; `bounds` by position of column. Reads no data, spends nothing."""
+    """The best publication, priced in what the request's `noise` says; `bounds` by position of column. Reads no data, spends nothing."""
     request, priced = with_period(request, declaration), priced_at(request.noise, delta)
     shape = shape_of(_windowed(declaration, declaration.figures[0].range), request, tick)
     measure = shape.measure

@@ -24,7 +24,7 @@ LARGE_DELTA = Decimal("0.001")
 
 
 def table_loss(session: Session, table_id: int, charges: Sequence[Charge], *, pure: bool) -> Loss:
-    """Return what entries of a table lose to charges: exact in each unit, for each of its types. `pure`: the budget's delta is 0."""
+    """Return what entries of a table lose to charges: each type's epsilon and rho exactly. `pure`: the budget's delta is 0."""
     if not charges:
         return Loss()
     types = catalog.accounted_types(session, catalog.tracked_table(session, table_id))
@@ -58,7 +58,7 @@ def holds(budget: Budget, loss: Loss) -> bool:
 
 
 def capacity(budget: Budget) -> int:
-    """Return the picos that a budget holds in one unit alone: that of epsilon when delta = 0, else that of rho."""
+    """Return the picos that a budget holds: of epsilon when delta = 0, else of rho alone."""
     return budget_picos(budget.epsilon, budget.delta)
 
 
@@ -78,8 +78,8 @@ def require_fits(session: Session, budget: Budget, table_id: int, charges: Seque
 def fits_at_once(session: Session, budget: Budget, table_id: int, charges: Sequence[Charge]) -> bool:
     """Whether charges fit a locked budget even if they add up with all before them; if so the bound is moved on with them.
 
-    The figure of a union is never above the sum of the figures of its parts, in either unit, so that a certified bound plus the price of
-    the new charges is a bound again. False says nothing: then the exact figure decides.
+    The figure of a union is never above the sum of the figures of its parts, in epsilon or in rho, so that a certified bound plus the
+    price of the new charges is a bound again. False says nothing: then the exact figure decides.
     """
     priced = {one: _terms(session, one, budget) for one in ledger.tables_of(session, budget.budget_id)}
     bounds = {one: ledger.loss_bound(session, one, priced[one]) for one in priced}

@@ -15,7 +15,7 @@ from dbext.errors import BadArgument
 from dbext.mechanisms.sampling import draw
 from dbext.privacy.calibrate import noise_for
 from dbext.privacy.conversion import budget_picos, epsilon_of
-from dbext.privacy.noise import DiscreteLaplace, Noise, RoundedGaussian
+from dbext.privacy.noise import DiscreteLaplace, Noise, law_of
 from dbext.privacy.pattern import Several, Single
 from dbext.query.declaration_file import DeclarationFile
 from dbext.query.plan import Plan
@@ -101,9 +101,9 @@ def _method(plan: Plan, length: int, *, chosen: bool) -> Method:
 def _renoised(file: DeclarationFile, plan: Plan, length: int) -> Method:
     """A running total noised anew each period, calibrated to the same loss: what one would do without a mechanism."""
     windows = Several(tuple(Single(*plan.window(period)) for period in range(1, length + 1)))
-    kind, delta = (DiscreteLaplace, Fraction(0)) if plan.pure else (RoundedGaussian, file.delta)
+    delta = Fraction(0) if plan.pure else file.delta
     target = budget_picos(plan.epsilon, delta)
-    noise = noise_for([windows], plan.measure, plan.grouped, file.types, target, plan.pure, kind)
+    noise = noise_for([windows], plan.measure, plan.grouped, file.types, target, plan.pure, law_of(pure=plan.pure))
     epsilon = float(epsilon_of(target, delta))
     return Method(RENOISED, False, epsilon, (noise,) * length, np.eye(length), None)  # noqa: FBT003 not the one chosen
 
