@@ -10,7 +10,7 @@ These were found by search, for the worst time and the mean at once: from 64 per
 possible one (0.23% at 4,096), the worst one within 0.72%; below, both within 1.1%. In whole numbers R(t, j) = w_t c_(t-j) d_j, all three
 factors rounded. Whole numbers of any kind give exact privacy and unbiased answers: what rounding costs is accuracy, a ten-thousandth here.
 
-Sensitivity. All entries of R are >= 0, and so are all inner products of columns. One change: the largest column norm^2, exact. An entry
+Sensitivity. All entries of R are >= 0, and so are all inner products of columns. One change: the largest column norm^2. An entry
 that changes j times in one cell alternates, p = ceil(j / 2) times up and q = floor(j / 2) times down: norms add up to p and q of the
 largest one, and the two sums have an inner product >= 0, so that the norm^2 of their difference is at most (p^2 + q^2) times the largest.
 That is crude: entries that change again are better served by `SquareRoot`, where such norms grow like j.
@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 #: Changes that a profile lists.
 _LISTED = 8
 _COARSEST = 16
-#: Bits of the largest row weight and of the first column's factor.
-_ROW_BITS, _FACTOR_BITS = 12, 14
+#: Bits of the largest row weight.
+_ROW_BITS = 12
+#: What no squared column norm passes, and all come close to: the same at every horizon, so that later epochs, whose encoder is that of
+#: one position less, cost and err as the first. Factors of columns keep 14 bits at the longest horizon.
+NORM = 1 << 96
 #: The power 9/32 is that of 9, then five square roots.
 _POWER, _ROOTS = 9, 5
 
@@ -57,11 +60,10 @@ class Encoder(NamedTuple):
 
 @lru_cache(maxsize=16)
 def weighted_encoder(positions: int) -> Encoder:
-    """Return the whole-number encoder, the same on every machine; factors are the largest with no column norm above the first one."""
+    """Return the whole-number encoder, the same on every machine; factors are the largest with no squared column norm above `NORM`."""
     column, rows = root_coefficients(positions, max(_COARSEST, positions.bit_length() + 6)), row_weights(positions)
     squares = correlated([value * value for value in rows], [value * value for value in column])
-    scale = squares[0] << 2 * _FACTOR_BITS
-    return Encoder(rows, column, tuple(isqrt(scale // square) for square in squares))
+    return Encoder(rows, column, tuple(isqrt(NORM // square) for square in squares))
 
 
 def row_weights(positions: int) -> tuple[int, ...]:
@@ -105,18 +107,12 @@ class WeightedSquareRoot(SquareRoot):
 
     def profile(self, measure: Measure, grouped: bool, limits: Reach) -> Profile:  # noqa: FBT001 a property of the release
         """Return the joint sensitivity of all rows (see above)."""
-        return weighted_profile(largest_norm(self.positions), self.positions, measure, limits, grouped=grouped)
+        return weighted_profile(NORM, self.positions, measure, limits, grouped=grouped)
 
     def _weights(self, number: int) -> tuple[tuple[int, int], ...]:
         rows, column, factors = self.encoder
         position = self._position(number)
         return tuple((number - position + s, rows[position] * column[position - s] * factors[s]) for s in range(position + 1))
-
-
-@lru_cache(maxsize=16)
-def largest_norm(positions: int) -> int:
-    """Return the largest squared column norm of the encoder."""
-    return max(weighted_encoder(positions).norms())
 
 
 def weighted_profile(largest: int, positions: int, measure: Measure, limits: Reach, *, grouped: bool) -> Profile:

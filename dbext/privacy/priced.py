@@ -58,7 +58,7 @@ class Priced:
         """Return the opening and the later price of a filter of `ticks` ticks.
 
         n <= s events in a filter of sensitivity s cost at most n / s of what s events cost, because cost(n) / n grows with n:
-        Laplace in epsilon is linear, Gaussian rho quadratic, and e tanh(e / 2) grows faster than e.
+        Laplace in epsilon is linear, Gaussian rho quadratic, and what a pure step costs in rho grows faster than epsilon (`gaussian`).
         """
         later = self.charge.cost_per_filter(self.constraint, ticks, self.pure)
         if self.per_event:

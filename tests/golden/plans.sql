@@ -958,7 +958,7 @@ measure: net
 periods: 1 day each from boundary 5700, 16 in all
 first window: (5700, 5701], 1 day
 mechanism: weighted_square_root
-noise: rounded Gaussian of sigma 3.681e+13 on encoder rows
+noise: rounded Gaussian of sigma 2.274e+15 on encoder rows
 error: std 13, 95% within 25.47 in period 1
 epsilon: 0.5
 loss: local rho 0.00765971

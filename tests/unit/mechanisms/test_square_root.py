@@ -24,7 +24,7 @@ from dbext.mechanisms.square_root import (
     root_coefficients,
 )
 from dbext.mechanisms.toeplitz import answer_weights, encode, inverse_series, scaled
-from dbext.mechanisms.weighted_square_root import WeightedSquareRoot, error_variances, largest_norm, row_weights, weighted_encoder
+from dbext.mechanisms.weighted_square_root import NORM, WeightedSquareRoot, error_variances, row_weights, weighted_encoder
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
@@ -112,7 +112,16 @@ def test_norms_of_weighted_columns_are_exact(positions):
     encoder = weighted_encoder(positions)
     rows, column, factors = encoder
     assert encoder.norms() == [sum((rows[t] * column[t - j] * factors[j]) ** 2 for t in range(j, positions)) for j in range(positions)]
-    assert largest_norm(positions) == max(encoder.norms())
+
+
+@pytest.mark.parametrize("positions", [1, 2, 76, 77, 1023, 1024, 5000, 20_001])
+def test_norms_of_weighted_columns_are_the_same_at_every_horizon(positions):
+    """Later epochs, whose encoder is that of one position less, cost what the first does at the noise of the first."""
+    norms = weighted_encoder(positions).norms()
+    assert max(norms) <= NORM
+    assert min(norms) > (1 - 2e-4) * NORM
+    one = reach(Constraint(1), positions, 1, 1)
+    assert WeightedSquareRoot(DAILY, positions).profile(Measure.NET, False, one).after(1) == NORM
 
 
 @pytest.mark.parametrize(("positions", "mean", "worst"), [(16, 1.0068, 1.0083), (64, 1.0042, 1.0072), (256, 1.0031, 1.0046)])
