@@ -11,7 +11,8 @@ Read it in this order:
 - `buffered` (over `buffers`, `buffered_table`): totals whose noise is made step by step from a small state; `storage`: what each keeps.
 - `encoding`: exact encoder rows and answers from stored ones; `spread`: how much noise the answers of all periods hold.
 - `registry`: mechanisms by the tag they are stored with.
-- `sampling`: the only source of noise; `sampling_plain` and `sampling_wide` are two forms of the same algorithms.
+- `sampling`: the only source of noise. Each law has two forms of one algorithm, for few draws and for many: `sampling_plain` and
+  `sampling_wide` (discrete Laplace), `gaussian_plain` and `gaussian_wide` (rounded Gaussian).
 - `assemble`, `ranges`, `restate`: any range, and the whole history, from what has been published.
 - `error`: variances and 95% intervals; `simultaneous`: intervals that hold at every time together.
 - `unequal_budgets`, `smooth_tree`, `tree_paths`: other trees, to compare with; `randomised_response`: the local model.

@@ -13,6 +13,7 @@ from dbext.mechanisms import sampling_plain
 
 #: Whole numbers below this are safe in 64 bits, also when added once.
 _LIMIT = 2**62
+#: So many candidates at a time stay in the processor's cache.
 _CHUNK = 1 << 15
 
 
@@ -48,15 +49,10 @@ class Uniform:
 
 
 def discrete_laplace(uniform: Uniform, numerator: int, denominator: int, size: int) -> list[int]:
-    """Return `size` draws with scale numerator / denominator."""
-    return _collect(lambda count: _laplace(uniform, numerator, denominator, count), size, 0.5)
-
-
-def _collect(draw: Callable[[int], np.ndarray], size: int, yield_: float) -> list[int]:
-    """Draw candidates in chunks that stay in the processor's cache, until `size` of them were kept."""
+    """Return `size` draws with scale numerator / denominator: of candidates, half of which are kept."""
     kept: list[int] = []
     while len(kept) < size:
-        kept += draw(min(_CHUNK, int((size - len(kept)) / yield_) + 16)).tolist()
+        kept += _laplace(uniform, numerator, denominator, min(_CHUNK, 2 * (size - len(kept)) + 16)).tolist()
     return kept[:size]
 
 

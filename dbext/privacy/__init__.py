@@ -1,10 +1,10 @@
 """What is promised and what it costs. Pure: no table, no clock, no randomness.
 
-Read it in this order: `pico` (the unit of loss), `constraint`, `measure`, `noise`, `grid`, `pattern`, `joint`, `charge` (what one release
-does), `cells` and `coverage` (the worst entry against a set of filters: `coverage_tiled` and `coverage_nested` without a search,
+Read it in this order: `pico` (what losses are counted in), `constraint`, `measure`, `noise`, `grid`, `pattern`, `joint`, `charge` (what one
+release does), `cells` and `coverage` (the worst entry against a set of filters: `coverage_tiled` and `coverage_nested` without a search,
 `coverage_plain` and `coverage_wide`; `coverage_joint` and `coverage_within` under both limits), `priced`, `steady` (releases that never
-end), `accountant` (the whole figure), `gaussian` and `conversion` (rho to epsilon), `calibrate` (noise for a price). `profile` holds
-what joint mechanisms prove about an entry's effect.
+end), `accountant` (the whole figure), `gaussian` (over `normal`) and `conversion` (what a budget holds of rho and of epsilon), `loss` (what
+charges cost together), `calibrate` (noise for a price). `profile` holds what joint mechanisms prove about an entry's effect.
 Beside the ledger: `comparison`, `repeated_laplace` and `audit_bound` (second opinions), `key_checks`, `local_model`, and ageing
 (`markov`, `ageing`, `ageing_plan`, `ageing_exact`).
 

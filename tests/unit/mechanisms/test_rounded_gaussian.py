@@ -6,7 +6,6 @@ import itertools
 import math
 import subprocess
 import sys
-from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from dbext.errors import BadArgument
 from dbext.mechanisms import gaussian_plain, sampling, sampling_plain
 from dbext.mechanisms.gaussian_plain import GRAIN, Grain
+from tests.unit.mechanisms.dictated import Dictated, exact_probability
 
 pytest.importorskip("numpy")
 import mpmath
@@ -25,32 +25,6 @@ from dbext.mechanisms import gaussian_wide, sampling_wide
 DEPTHS = {2: 12, 4: 9, 8: 8, 18: 6}
 
 FORMS = pytest.mark.parametrize("wide", [False, True], ids=["plain", "wide"])
-
-
-class Dictated:
-    """Hands out dictated numbers, and says which ranges were asked for."""
-
-    def __init__(self, numbers=()):
-        self.numbers, self.limits = list(numbers), []
-
-    def below(self, limit):
-        self.limits.append(limit)
-        return self.numbers.pop(0)
-
-
-def exact_probability(step, depth):
-    """Run a step on every sequence of draws up to a depth: the exact weight of each result that is decided by then."""
-    results, pending = Counter(), [()]
-    for _ in range(depth):
-        following = []
-        for drawn in pending:
-            source = Dictated(drawn)
-            try:
-                results[step(source)] += Fraction(1, math.prod(source.limits))
-            except IndexError:
-                following += [(*drawn, value) for value in range(source.limits[-1])]
-        pending = following
-    return results
 
 
 def bracketed(results, outcome, expected, loosest):

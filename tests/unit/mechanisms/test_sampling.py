@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -13,41 +12,12 @@ from dbext.errors import BadArgument
 from dbext.mechanisms import sampling, sampling_plain, sampling_wide
 from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from tests.chance import away
+from tests.unit.mechanisms.dictated import exact_probability
 
 pytest.importorskip("numpy")
 import numpy as np
 
 FORMS = pytest.mark.parametrize("wide", [False, True], ids=["plain", "wide"])
-
-
-class Dictated:
-    """Hands out dictated numbers, and says which ranges were asked for."""
-
-    def __init__(self, numbers):
-        self.numbers, self.limits = list(numbers), []
-
-    def below(self, limit):
-        self.limits.append(limit)
-        return self.numbers.pop(0)
-
-
-def exact_probability(step, limits):
-    """Run a step on every sequence of draws up to a depth: the probabilities of its results, and what is left undecided."""
-    results, pending = Counter(), [()]
-    for _ in range(limits):
-        following = []
-        for drawn in pending:
-            source = Dictated(drawn)
-            try:
-                results[step(source)] += weight(source.limits)
-            except IndexError:
-                following += [(*drawn, value) for value in range(source.limits[-1])]
-        pending = following
-    return results
-
-
-def weight(limits):
-    return Fraction(1, math.prod(limits))
 
 
 @pytest.mark.parametrize("ratio", [Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(1), Fraction(3, 2)])
