@@ -86,8 +86,8 @@ class SquareRoot(SeriesTotals):
 
     @property
     def coefficients(self) -> Sequence[int]:
-        """The whole-number encoder."""
-        return root_coefficients(self.positions, encoder_bits(self.positions))
+        """The whole-number encoder: with and without a baseline of one precision, so that later epochs cost and err as the first."""
+        return root_coefficients(self.positions, encoder_bits(self.horizon + 1))
 
     def rows(self, period: int) -> tuple[Row, ...]:
         """Return the row of the period; at the first one also that of the baseline."""
@@ -95,7 +95,7 @@ class SquareRoot(SeriesTotals):
 
     def answer_series(self) -> np.ndarray:
         """Return the coefficients of 1 / ((1 - z) c(z)): total t is the sum of l_j y_(t-j), its variance sigma^2 (l_0^2 + ... + l_t^2)."""
-        return _answer_series(self.positions)
+        return _answer_series(self.coefficients)
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Return the leaves."""
@@ -115,8 +115,8 @@ _profile = lru_cache(maxsize=64)(toeplitz_profile)
 
 
 @lru_cache(maxsize=8)
-def _answer_series(positions: int) -> np.ndarray:
-    return answer_weights(root_coefficients(positions, encoder_bits(positions)), None, positions)
+def _answer_series(coefficients: tuple[int, ...]) -> np.ndarray:
+    return answer_weights(coefficients, None, len(coefficients))
 
 
 def _squares(np, positions: int) -> np.ndarray:  # noqa: ANN001 the module, imported late

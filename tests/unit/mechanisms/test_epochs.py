@@ -13,6 +13,7 @@ from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.encoded import is_encoded
 from dbext.mechanisms.epochs import continuing
 from dbext.mechanisms.error import variance_of
+from dbext.mechanisms.joint_bounds import joint_bounds
 from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.signed_tree import SignedTree
@@ -21,6 +22,8 @@ from dbext.mechanisms.weighted_square_root import WeightedSquareRoot
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import MonthGrid, RegularGrid
+from dbext.privacy.joint import lifetime_for
+from dbext.privacy.measure import Measure
 from dbext.privacy.pico import PICOS
 from dbext.query.calendar import Span
 from dbext.query.planner import Request, candidates
@@ -66,6 +69,19 @@ def test_totals_go_on_from_epoch_to_epoch(name, baseline):
         assert (start, end) == (None if baseline else 100, 100 + 2 * period)
         exact = sum(3 * tick + 1 for tick in range(101, end + 1)) + (50 if baseline else 0)
         assert sum(weight * known[number] for number, weight in mechanism.answer(period)) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [SquareRoot, WeightedSquareRoot])
+@pytest.mark.parametrize("length", [63, 76, 127, 153, 1023])
+def test_later_epochs_of_encoders_cost_and_err_as_the_first(kind, length):
+    """Their encoder is that of one position less, under the noise of the first: its whole numbers must be of the same size."""
+    first, once = kind(RegularGrid(0, 1), length, baseline=True), Constraint(max_mutations=1)
+    later = continuing(first).epoch(2)
+    before = lifetime_for(joint_bounds(first, Measure.STATE, False, [once]), once)
+    after = lifetime_for(joint_bounds(later, Measure.NET, False, [once]), once)
+    assert 0.99 * before < after <= before
+    own, same = (sum(weight**2 for _, weight in one.answer(length)) for one in (later, first))
+    assert 0.99 * same < own <= same
 
 
 @pytest.mark.parametrize("name", FIRSTS)
