@@ -63,8 +63,8 @@ class PassSql:
 
     #: Which of the known entries are there, and whether what one was before is as it was recorded and not as it is settled.
     held, known_as = "a.present", "a.frozen OR a.type_no IS NULL AS recorded"
-    #: The steps that are admitted, which of them are worth a look, which is the first of its entry, and which come from the baseline.
-    steps, worth, leads, is_baseline = "steps", "", "k.leads", "k.leads AND k.first_op = 'B'"
+    #: The steps that are admitted, which of them are worth a look, and which come from the baseline.
+    steps, worth, is_baseline = "steps", "", "k.leads AND k.first_op = 'B'"
 
     def __init__(self, table_id: int, columns: Sequence[ImageColumn], entries: str = "admission"):
         self.table_id = table_id
@@ -94,12 +94,17 @@ class PassSql:
 
     def _admit(self, types: Sequence[StoredType], classify: str, names: dict[str, str], *, ticks: int) -> str:
         """From `steps` to settled changes."""
-        names = names | {"classify": classify} | {name: getattr(self, name) for name in ("steps", "worth", "leads", "is_baseline")}
+        names = names | {"classify": classify, "leads": self._leads(several=ticks > 1)}
+        names |= {"steps": self.steps, "worth": self.worth, "is_baseline": self.is_baseline}
         leaving = [one for one in types if one.at_limit == "leave"]
         silent = "\n".join(self._silent(one, place, len(leaving), names) for place, one in enumerate(leaving))
         names["departures"] = self._fill("leave", names | {"silent_departures": silent}) if leaving else SQL["stay"]
         names["decide"] = self._fill("many_ticks" if ticks > 1 else "one_tick", names)
         return self._fill("admit", names)
+
+    def _leads(self, *, several: bool) -> str:  # noqa: ARG002 steps of units need it
+        """Which step is the first of its entry."""
+        return "k.leads"
 
     def _walk(self, names: dict[str, str], *, truncated: bool) -> str:
         """From the log to `steps`."""

@@ -79,12 +79,15 @@ class UnitSql(PassSql):
     def seal(self, types: Sequence[StoredType], classify: str, *, ticks: int, truncated: bool) -> str:
         """Return the statement of one pass over `ticks` ticks; `classify` is SQL for the type of a first image s.image_*."""
         several = ticks > 1
-        self.leads = "k.tick = min(k.tick) OVER (PARTITION BY k.entry)" if several else "true"
         admit = self._admit(types, classify, self._pass_lists() | self._tick_lists(several=several), ticks=ticks)
         names = self.rows.followed(several=several, truncated=truncated) | self._image_lists(several=several)
         names["shown"] = fill(SQL["many_moments" if several else "one_moment"], **names)
         names["emptied"] = fill(SQL["emptied"], admission=private("admission", self.table_id), **names) if truncated else ""
         return fill(SQL["pass"], admit=admit, images=fill(SQL["images"], **names), **names)
+
+    def _leads(self, *, several: bool) -> str:
+        """Which step is the first of its unit."""
+        return "k.tick = min(k.tick) OVER (PARTITION BY k.entry)" if several else "true"
 
     def _image_lists(self, *, several: bool) -> dict[str, str]:
         """Return what the images of units are made of."""

@@ -101,7 +101,8 @@ class WeightedSquareRoot(SquareRoot):
 
     def answer(self, period: int) -> tuple[tuple[int, float], ...]:
         """Return the weights of all rows so far: a row of M D^(-1) c(z)^(-1) W^(-1)."""
-        position = self._position(self.window(period) and period)
+        self.window(period)  # refuses periods beyond the horizon
+        position = self._position(period)
         weights = answer_row(self.positions, position)
         return tuple(zip(range(period - position, period + 1), weights.tolist(), strict=True))
 

@@ -38,6 +38,6 @@ def nested_points(filters: Sequence[PricedFilter], points: int) -> int | None:
         if -negative > path[-1][0]:
             return None
         path.append([-negative, price, 0])
-    path[0][0] = math.nan
+    path[0][0] = math.nan  # is never left, whatever it is compared with
     leave(math.inf)
     return sum(nlargest(points, [*pieces, path[0][2]]))

@@ -279,8 +279,8 @@ def test_streams_that_differ_in_windows_alone_are_numbered():
     assert {one.stream for one in made.options} == {"count, stream 1", "count, stream 2"}
 
 
-def test_the_other_unit_is_compared_stream_by_stream():
-    """The error of each stream in the other unit is set beside that of the same stream, not of another one called alike."""
+def test_prices_in_epsilon_are_compared_stream_by_stream():
+    """The error of each stream that adds in epsilon is set beside that of the same stream, not of another one called alike."""
     made = planned("SELECT count(*) AS n, count(*) FILTER (WHERE status = 'open') AS o, avg(age) AS a FROM cases", DELTA)
     chosen = {one.stream: one.candidate.mean_std_error for one in made.options if one.candidate.chosen}
     for one in made.options:
