@@ -98,11 +98,10 @@ def _first_within(loss: Callable[[Fraction], int], needed: Fraction, target: int
 
 
 def _search(loss: Callable[[Fraction], int], target: int, guess: float) -> Fraction:
-    """Return a short rational whose loss is within the target, and close to it, for costs between 1 / x and 1 / x^2: those in rho of
-    what is epsilon-private, as randomised responses are.
+    """Return a short rational whose loss is within the target, and close to it, for costs between 1 / x and 1 / x^2.
 
-    Regula falsi on logarithms, where such a loss is nearly a line, with every third step a bisection. Losses are whole and fall with x.
-    `guess` says where to begin.
+    Such are costs in rho of what is epsilon-private, as randomised responses are. Regula falsi on logarithms, where such a loss is nearly
+    a line, with every third step a bisection. Losses are whole and fall with x. `guess` says where to begin.
     """
     low, high = _bracket(loss, target, Fraction(2) ** round(math.log2(guess)))
     for step in range(_LONGEST_SEARCH):

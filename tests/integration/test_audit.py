@@ -86,7 +86,7 @@ def test_an_untouched_installation_passes(lived):
 
 
 LEDGER_OPEN = "ALTER TABLE dbext_private.ledger DISABLE TRIGGER ledger_append_only"
-UNIT = "UPDATE dbext_private.ledger SET charges = (SELECT jsonb_agg(c || '{{\"pure\": {0}}}') FROM jsonb_array_elements(charges) AS c) WHERE kind <> 'budget' AND charges <> '[]' AND {1}"
+ADDS_IN = "UPDATE dbext_private.ledger SET charges = (SELECT jsonb_agg(c || '{{\"pure\": {0}}}') FROM jsonb_array_elements(charges) AS c) WHERE kind <> 'budget' AND charges <> '[]' AND {1}"
 NODE_OF = "release_id = (SELECT release_id FROM dbext_private.release WHERE name = '{}')"
 
 HARMS = {
@@ -109,10 +109,10 @@ HARMS = {
     "a reservation that was deleted": ([LEDGER_OPEN, f"DELETE FROM dbext_private.ledger WHERE kind = 'reserve' AND {NODE_OF.format('week')}"], {("rows traced to charges", "week"), ("budgets are not reset", "ledger")}),
     "an answer that is not charged": ([LEDGER_OPEN, "DELETE FROM dbext_private.ledger WHERE kind = 'question'"], {("answers traced to charges", "questions"), ("budgets are not reset", "ledger")}),
     "less noise than was charged": (["UPDATE dbext_private.release SET plan = jsonb_set(plan, '{plan,noise}', '{\"kind\": \"discrete_laplace\", \"scale\": \"1/8\"}') WHERE name = 'daily'"], {("rows traced to charges", "daily"), ("noise variance", "daily"), ("noise law", "daily"), ("published values", "daily")}),
-    "a release that is charged in another unit": ([LEDGER_OPEN, UNIT.format("false", NODE_OF.format("pure"))], {("rows traced to charges", "pure")}),
-    "an answer that is charged in another unit": ([LEDGER_OPEN, UNIT.format("false", "question_id IN (SELECT question_id FROM dbext_private.question WHERE pure)")], {("answers traced to charges", "questions")}),
-    "a later epoch in another unit": ([LEDGER_OPEN, UNIT.format("true", "ledger_no = (SELECT max(ledger_no) FROM dbext_private.ledger WHERE kind = 'reserve' AND " + NODE_OF.format("renewed") + ")")], {("rows traced to charges", "renewed")}),
-    "Gaussian noise that is charged in epsilon": ([LEDGER_OPEN, UNIT.format("true", NODE_OF.format("week"))], {("rows traced to charges", "week"), ("budget holds", "public.cases")}),
+    "a release that is charged in rho instead of epsilon": ([LEDGER_OPEN, ADDS_IN.format("false", NODE_OF.format("pure"))], {("rows traced to charges", "pure")}),
+    "an answer that is charged in rho instead of epsilon": ([LEDGER_OPEN, ADDS_IN.format("false", "question_id IN (SELECT question_id FROM dbext_private.question WHERE pure)")], {("answers traced to charges", "questions")}),
+    "a later epoch in epsilon instead of rho": ([LEDGER_OPEN, ADDS_IN.format("true", "ledger_no = (SELECT max(ledger_no) FROM dbext_private.ledger WHERE kind = 'reserve' AND " + NODE_OF.format("renewed") + ")")], {("rows traced to charges", "renewed")}),
+    "Gaussian noise that is charged in epsilon": ([LEDGER_OPEN, ADDS_IN.format("true", NODE_OF.format("week"))], {("rows traced to charges", "week"), ("budget holds", "public.cases")}),
     "a budget that was raised behind the ledger's back": (["UPDATE dbext_private.budget SET epsilon = 99"], {("budget reset", "public.cases")}),
     "more spent than the budget holds": (["UPDATE dbext_private.budget SET epsilon = 0.001"], {("budget reset", "public.cases"), ("budget holds", "public.cases")}),
     "limits that were lifted": (["UPDATE dbext_private.entry_type SET loosest_max_mutations = NULL, max_mutations = NULL"], {("bounded contribution", "public.cases"), ("budget holds", "public.cases")}),
