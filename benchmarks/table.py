@@ -20,11 +20,11 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _compared(row: dict[str, Any]) -> list[str]:
-    unit = f" in {row['adds_in']}" if row["delta"] else ""
+    adds = f" in {row['adds_in']}" if row["delta"] else ""
     in_rho = [f"{row['best_in_rho']:.2f}", f"{row['best_in_rho'] / row['bound']:.4f}"] if row.get("bound") else ["", ""]
     others = row.get("peers", {})
     best = min(others, key=others.get, default=None)
-    return [f"`{row['chosen']}`{unit}", *in_rho, f"{others[best]:.2f} ({best})" if best else ""]
+    return [f"`{row['chosen']}`{adds}", *in_rho, f"{others[best]:.2f} ({best})" if best else ""]
 
 
 def _cells(texts: Sequence[str]) -> str:
