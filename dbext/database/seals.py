@@ -118,13 +118,8 @@ def _execute(session: Session, statement: str, closing: Closing, floor: int | No
     return None if row["result"] is None else json.loads(row["result"])
 
 
-def note_unconstrained(session: Session, table_id: int) -> None:
-    """Remember for ever that a tick was sealed while the table had no entry type."""
-    session.execute(SQL["note_unconstrained"], table_id)
-
-
 def follow_schema(session: Session, table_id: int) -> None:
-    """Mark the table if its capture is not whole."""
+    """Mark the table if its capture is not whole, and remember for ever that a tick was sealed while it had no entry type."""
     session.fetch(SQL["follow_schema"], table_id)
 
 

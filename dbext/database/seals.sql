@@ -23,14 +23,8 @@ SELECT dbext_private.tick_ends($1::integer, $2::bigint, $3::bigint)::text AS end
        dbext_private.table_tick_end($1::integer, $3::bigint)::text AS boundary
 
 -- name: follow_schema
--- Look whether capture is whole, and mark what is not.
-SELECT dbext_private.follow_schema($1::integer)
-
--- name: note_unconstrained
--- Entries of a tick sealed before any constraint existed obey none. This depends on when constraints were declared, not on any row.
-UPDATE dbext_private.tracked_table AS t SET sealed_unconstrained = true
-WHERE t.table_id = $1::integer AND NOT t.sealed_unconstrained
-    AND NOT EXISTS (SELECT FROM dbext_private.entry_type AS e WHERE e.table_id = t.table_id)
+-- Look whether capture is whole and constraints were declared, and mark what is not so.
+SELECT dbext_private.follow_briefly($1::integer)
 
 -- name: store_head
 -- What the next seal must know.

@@ -32,7 +32,6 @@ def seal(session: Session, table_id: int) -> dict[str, object]:
 
 def _seal(session: Session, closing: seals.Closing) -> None:
     seals.follow_schema(session, closing.table_id)
-    seals.note_unconstrained(session, closing.table_id)
     counts = seals.Counts(0, 0, 0) if closing.unit_lost else _pass(session, closing)
     seals.store(session, closing, counts)
 

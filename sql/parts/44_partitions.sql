@@ -252,3 +252,28 @@ BEGIN
         ON (n.nspname, c.relname) = (p.schema_name, p.table_name);
 END $$;
 COMMENT ON FUNCTION dbext_private.relocate_partitions() IS 'In a restored database names tell which partition is which.';
+
+CREATE FUNCTION dbext_private.has_columns(table_id integer) RETURNS boolean
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT NOT EXISTS (SELECT FROM dbext_private.tracked_column AS k JOIN dbext_private.tracked_table AS t USING (table_id)
+        WHERE k.table_id = has_columns.table_id AND NOT k.gone AND NOT EXISTS (SELECT FROM pg_attribute AS a
+            WHERE (a.attrelid, a.attnum, a.attname) = (t.relation, k.attribute_number, k.column_name) AND NOT a.attisdropped))
+$$;
+COMMENT ON FUNCTION dbext_private.has_columns(integer) IS 'Whether the relation whose OID is known has all columns that are tracked, by number and name.';
+
+CREATE FUNCTION dbext_private.locate(table_id integer) RETURNS oid
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT c.oid FROM dbext_private.tracked_table AS t JOIN pg_class AS c ON c.oid = t.relation OR c.relname = t.table_name
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    -- Of rows only partitions are captured: where there are none, the columns must do.
+    CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM pg_trigger AS g JOIN pg_proc AS p ON p.oid = g.tgfoid
+        WHERE g.tgrelid IN (SELECT b.relation FROM dbext_private.partition_tree(c.oid) AS b) AND p.pronamespace = 'dbext_private'::regnamespace
+            AND p.proname ~ ('^capture_[a-z]+_' || t.table_id || '$'))
+        OR t.row_triggers AND c.oid = t.relation AND c.relkind = 'p' AND NOT EXISTS (SELECT FROM dbext_private.partition_tree(c.oid) AS b WHERE b.kind <> 'p')
+            AND dbext_private.has_columns(t.table_id)) AS captured (here)
+    WHERE t.table_id = locate.table_id
+        AND (c.oid = t.relation)::integer + captured.here::integer + ((n.nspname, c.relname) = (t.schema_name, t.table_name))::integer >= 2
+    ORDER BY captured.here DESC, c.oid = t.relation DESC LIMIT 1
+$$;
+COMMENT ON FUNCTION dbext_private.locate(integer) IS
+    'The relation of a tracked table, known by two of three: its OID, our triggers on it, its name (renamed; restored; without triggers). NULL: dropped. A new table of the old name is another table.';

@@ -28,19 +28,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.remember_cluster() IS 'Stores the identity of the cluster at the first dp_track; refuses elsewhere.';
 
-CREATE FUNCTION dbext_private.locate(table_id integer) RETURNS oid
-LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT c.oid FROM dbext_private.tracked_table AS t JOIN pg_class AS c ON c.oid = t.relation OR c.relname = t.table_name
-    JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM pg_trigger AS g JOIN pg_proc AS p ON p.oid = g.tgfoid
-        WHERE g.tgrelid = c.oid AND p.pronamespace = 'dbext_private'::regnamespace AND p.proname ~ ('^capture_[a-z]+_' || t.table_id || '$'))) AS captured (here)
-    WHERE t.table_id = locate.table_id
-        AND (c.oid = t.relation)::integer + captured.here::integer + ((n.nspname, c.relname) = (t.schema_name, t.table_name))::integer >= 2
-    ORDER BY captured.here DESC, c.oid = t.relation DESC LIMIT 1
-$$;
-COMMENT ON FUNCTION dbext_private.locate(integer) IS
-    'The relation of a tracked table, known by two of three: its OID, our triggers on it, its name (renamed; restored; without triggers). NULL: dropped. A new table of the old name is another table.';
-
 CREATE FUNCTION dbext_private.follow_names(table_id integer, located oid) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -251,12 +238,16 @@ BEGIN
     FOREACH table_number IN ARRAY tables LOOP
         BEGIN
             PERFORM dbext_private.follow_schema(table_number);
-        EXCEPTION WHEN OTHERS THEN
+        EXCEPTION WHEN serialization_failure OR deadlock_detected OR lock_not_available THEN
+            -- Nothing is wrong but the moment. Committed unfollowed, the command would have every later statement of the writers fail.
+            RAISE;
+        WHEN OTHERS THEN
             RAISE WARNING 'dbext could not follow this change of a tracked table (SQLSTATE %)', SQLSTATE;
         END;
     END LOOP;
 END $$;
-COMMENT ON FUNCTION dbext_private.follow_quietly(integer[]) IS 'follow_schema for event triggers: its own errors never stop the command.';
+COMMENT ON FUNCTION dbext_private.follow_quietly(integer[]) IS
+    'follow_schema for event triggers: its own errors never stop the command, unless the same command can do better when it is run again.';
 
 CREATE FUNCTION dbext_private.concerns(class_id oid, object_id oid, table_id integer, relation oid) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -289,7 +280,9 @@ BEGIN
         IF tables IS NOT NULL AND dbext_private.is_home() THEN
             PERFORM dbext_private.follow_quietly(tables);
         END IF;
-    EXCEPTION WHEN OTHERS THEN
+    EXCEPTION WHEN serialization_failure OR deadlock_detected OR lock_not_available THEN
+        RAISE;
+    WHEN OTHERS THEN
         RAISE WARNING 'dbext could not follow this command (SQLSTATE %)', SQLSTATE;
     END;
     IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() AS c WHERE c.command_tag = 'ALTER TABLE') THEN
@@ -311,7 +304,9 @@ BEGIN
     IF tables IS NOT NULL AND dbext_private.is_home() THEN
         PERFORM dbext_private.follow_quietly(tables);
     END IF;
-EXCEPTION WHEN OTHERS THEN
+EXCEPTION WHEN serialization_failure OR deadlock_detected OR lock_not_available THEN
+    RAISE;
+WHEN OTHERS THEN
     RAISE WARNING 'dbext could not follow this command (SQLSTATE %)', SQLSTATE;
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_drop() IS 'Runs after anything was dropped.';
@@ -370,7 +365,9 @@ BEGIN
     IF FOUND AND dbext_private.is_home() THEN
         PERFORM dbext_private.note_rewritten(table_number);
     END IF;
-EXCEPTION WHEN OTHERS THEN
+EXCEPTION WHEN serialization_failure OR deadlock_detected OR lock_not_available THEN
+    RAISE;
+WHEN OTHERS THEN
     RAISE WARNING 'dbext could not follow this command (SQLSTATE %)', SQLSTATE;
 END $$;
 COMMENT ON FUNCTION dbext_private.follow_rewrite() IS 'Runs before ALTER TABLE rewrites the rows of a table.';

@@ -49,6 +49,28 @@ COMMENT ON FUNCTION dbext_private.execute_pass(text, pg_snapshot, pg_snapshot, t
     integer, bigint, bigint) IS
     'Runs a statement that the package composed, its parameters typed and known to the planner. It gives nobody more than his own rights.';
 
+CREATE FUNCTION dbext_private.refuse_changing(table_id integer) RETURNS void
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM dbext_private.refuse(format('another transaction is changing table %I.%I', t.schema_name, t.table_name), 'Try again when it has ended.', 'DP031')
+    FROM dbext_private.tracked_table AS t WHERE t.table_id = refuse_changing.table_id;
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_changing(integer) IS 'Refuses to wait any longer for DDL of somebody else.';
+
+CREATE FUNCTION dbext_private.follow_briefly(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
+BEGIN
+    PERFORM dbext_private.follow_schema(table_id);
+    -- Entries of a tick sealed before any constraint existed obey none. This depends on when constraints were declared, not on any row.
+    UPDATE dbext_private.tracked_table AS t SET sealed_unconstrained = true
+    WHERE t.table_id = follow_briefly.table_id AND NOT t.sealed_unconstrained
+        AND NOT EXISTS (SELECT FROM dbext_private.entry_type AS e WHERE e.table_id = t.table_id);
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM dbext_private.refuse_changing(table_id);
+END $$;
+COMMENT ON FUNCTION dbext_private.follow_briefly(integer) IS
+    'What a seal looks at again: whether capture is whole, and whether constraints were declared. Whoever leaves DDL uncommitted does not have seals wait for ever.';
+
 CREATE FUNCTION dbext_private.summarise(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -61,6 +61,12 @@ DECLARE
     fresh integer;
     due boolean;
 BEGIN
+    BEGIN
+        -- Who closes a segment has this lock until everybody has been told.
+        EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE NOWAIT', dbext_private.segment_name(table_id, NULL));
+    EXCEPTION WHEN lock_not_available THEN
+        RETURN;
+    END;
     -- DDL that follows the table holds this row, and may have changed the rest by the time it lets go.
     SELECT t.* INTO known FROM dbext_private.tracked_table AS t WHERE t.table_id = lead_on.table_id FOR NO KEY UPDATE;
     due := CASE WHEN segments THEN dbext_private.segment_due(table_id, keep) ELSE known.segment IS NOT NULL END;
@@ -155,7 +161,7 @@ END $$;
 COMMENT ON FUNCTION dbext_private.forget_segments(integer, timestamptz, dbext_private.seal_head) IS
     'Drops the oldest segments that are wholly past, once what is needed of them is in the log. It waits for nobody: held says that somebody had one.';
 
-CREATE FUNCTION dbext_private.keep_segments(table_id integer, keep interval, segments boolean, through timestamptz, sealed dbext_private.seal_head,
+CREATE FUNCTION dbext_private.keep_segments(table_id integer, through timestamptz, sealed dbext_private.seal_head,
     OUT went bigint, OUT stayed bigint, OUT held boolean)
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -171,7 +177,6 @@ BEGIN
     IF through IS NOT NULL THEN
         SELECT f.* INTO went, stayed, held FROM dbext_private.forget_segments(table_id, through, sealed) AS f;
     END IF;
-    PERFORM dbext_private.lead_on(table_id, keep, segments);
 END $$;
-COMMENT ON FUNCTION dbext_private.keep_segments(integer, interval, boolean, timestamptz, dbext_private.seal_head) IS
-    'Drops segments that are past, and begins a new one when it is time.';
+COMMENT ON FUNCTION dbext_private.keep_segments(integer, timestamptz, dbext_private.seal_head) IS
+    'Notes who may still write to segments that were left, and drops those that are past.';

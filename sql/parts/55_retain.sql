@@ -147,6 +147,16 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.refuse_retain_here(regclass, timestamptz, boolean) IS 'Refusals of dp_retain.';
 
+CREATE FUNCTION dbext_private.hold_tracked(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
+BEGIN
+    PERFORM FROM dbext_private.tracked_table AS t WHERE t.table_id = hold_tracked.table_id FOR NO KEY UPDATE;
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM dbext_private.refuse_changing(table_id);
+END $$;
+COMMENT ON FUNCTION dbext_private.hold_tracked(integer) IS
+    'Locks what is known of a table against DDL that follows it, or gives up: seals wait for whoever keeps waiting here.';
+
 CREATE FUNCTION dp_retain(tbl regclass, keep interval, segments boolean DEFAULT false) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
 DECLARE
@@ -171,12 +181,17 @@ BEGIN
         through := known.forgotten_through;  -- a segment may have been left last time
     END IF;
     moment := dbext_private.table_tick_end(known.table_id, through);
-    SELECT k.* INTO done FROM dbext_private.keep_segments(known.table_id, keep, segments, moment, sealed) AS k;
+    SELECT k.* INTO done FROM dbext_private.keep_segments(known.table_id, moment, sealed) AS k;
     IF older THEN
         IF done.went IS NULL THEN
             PERFORM dbext_private.forget_records(known.table_id, moment, sealed, '{}');
         END IF;
         PERFORM dbext_private.forget_changes(known.table_id, through);
+    END IF;
+    -- Last, for DDL has to wait from here on.
+    PERFORM dbext_private.hold_tracked(known.table_id);
+    PERFORM dbext_private.lead_on(known.table_id, keep, segments);
+    IF older THEN
         UPDATE dbext_private.tracked_table AS t SET forgotten_through = through WHERE t.table_id = known.table_id;
     END IF;
     RETURN CASE WHEN older THEN format('What changed in %s up to %s is forgotten one by one; windows begin there or later.', tbl, moment)

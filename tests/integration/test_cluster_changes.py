@@ -141,9 +141,10 @@ def archive(cluster, source: str, target: str, *options: str) -> str:
     return done.stderr.decode()
 
 
-def test_a_partitioned_table_comes_back_from_an_archive(tracked, empty_database):
+@pytest.mark.parametrize("capture", ["statement", "row"])
+def test_a_partitioned_table_comes_back_from_an_archive(tracked, empty_database, capture):
     """Partitions have other OIDs there; names tell which is which, also before anybody confirms."""
-    table = tracked("id integer PRIMARY KEY, value text) PARTITION BY RANGE (id")
+    table = tracked("id integer PRIMARY KEY, value text) PARTITION BY RANGE (id", capture=capture)
     table.execute(
         "CREATE TABLE a PARTITION OF entry FOR VALUES FROM (0) TO (10); CREATE TABLE b PARTITION OF entry FOR VALUES FROM (10) TO (20)"
     )

@@ -172,3 +172,30 @@ def test_nothing_of_a_partitions_owner_runs_as_superuser(table, database, name):
             with pytest.raises(psycopg.Error) as refusal:
                 table.execute(f"SELECT {call}")
             assert refusal.value.sqlstate == "DP005"
+
+
+@pytest.mark.parametrize("capture", ["statement", "row"])
+@pytest.mark.parametrize("partitions", [True, False], ids=["partitions", "no partitions"])
+@pytest.mark.parametrize("renaming", ["ALTER TABLE entry RENAME TO record", "ALTER TABLE entry SET SCHEMA place"])
+def test_a_renamed_table_is_known_by_the_triggers_of_its_partitions(tracked, capture, partitions, renaming):
+    """Where rows are captured one by one, the partitioned table itself has no trigger."""
+    table = tracked(DEFINITION, capture=capture)
+    table.execute("CREATE SCHEMA place; " + (LEAF.format("a", 0, 10) if partitions else ""))
+    table.seal_through(0)
+    table.execute(renaming)
+    if not partitions:
+        table.execute(f"CREATE TABLE public.a PARTITION OF {'record' if 'record' in renaming else 'place.entry'} FOR VALUES FROM (0) TO (10)")
+    table.execute("INSERT INTO public.a VALUES (1, 'one')")
+    table.seal_through(1)
+    assert table.settled() == {1: "one"}
+    assert table.events() == []
+
+
+def test_another_table_of_the_old_name_is_another_table(tracked):
+    """Also where nothing but columns could tell, and nobody told us."""
+    table = tracked(DEFINITION, capture="row")
+    table.seal_through(0)
+    table.execute(UNSEEN)
+    table.execute(f"DROP TABLE entry; CREATE TABLE entry ({DEFINITION})")
+    table.seal_through(1)
+    assert [kind for _, _, kind in marks(table)] == ["table"]

@@ -1,0 +1,104 @@
+"""DDL of a table's owner that is not committed yet, or that comes where it cannot be followed: nobody waits for ever, no writer's statement breaks."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.integration.interleaving import Actor, settle, waits
+from tests.integration.test_segments import RETAIN, live, require_whole, segments
+
+#: Commands that an event trigger follows, the type's among them.
+COMMANDS = ("ALTER TYPE mood RENAME TO feeling", "ALTER TABLE entry RENAME COLUMN value TO worth", "ALTER TABLE entry ADD COLUMN more integer")
+
+
+@pytest.fixture
+def moods(tracked, database):
+    """A table with a column of a type of the owner's, which no seal has looked at yet."""
+    database.execute("CREATE TYPE mood AS ENUM ('a', 'b')")
+    return tracked("id integer PRIMARY KEY, value mood", rows="SELECT i, 'a' FROM generate_series(1, 3) AS i")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("step", ["SELECT dbext_private.seal_table({})", "SELECT dp_retain('entry', '1 day', segments => true)"])
+def test_nobody_waits_for_ever_for_ddl_that_is_not_committed(moods, database, command, step):
+    """The first seal, and the one after each new segment, has something to note where DDL holds what is noted."""
+    if "retain" in step:
+        moods.seal_through(2)
+    moods.day(4)
+    with database.connect(autocommit=False) as owner:
+        owner.execute(command)
+        with pytest.raises(psycopg.errors.DatabaseError, match=r"another transaction is changing table public\.entry|is being renamed") as caught:
+            moods.execute(step.format(moods.number))
+        assert caught.value.sqlstate == "DP031"
+        owner.rollback()
+    moods.execute(step.format(moods.number))
+    moods.seal_through(5)
+
+
+@pytest.mark.parametrize("capture", ["statement", "row"])
+def test_ddl_of_an_old_snapshot_is_refused_and_not_left_unfollowed(tracked, database, capture):
+    """dp_retain changed what the command has to change: committed unfollowed, it would break every write until the next seal."""
+    table = tracked(rows="VALUES (12, 'a')", capture=capture)
+    live(table, range(2))
+    owner = database.connect(autocommit=False)
+    owner.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT")
+    live(table, range(2, 4))
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        owner.execute("ALTER TABLE entry RENAME COLUMN value TO worth")
+    owner.rollback()
+    owner.execute("ALTER TABLE entry RENAME COLUMN value TO worth")
+    owner.commit()
+    table.execute("UPDATE entry SET worth = 'x'")
+    table.seal_through(4)
+    assert table.settled() == {12: "x"}
+    assert table.events() == []
+
+
+@pytest.mark.parametrize("command", ["ALTER TABLE entry RENAME COLUMN value TO worth", "DROP TABLE entry", "ALTER TABLE entry DROP COLUMN value"])
+def test_ddl_that_waits_for_a_lock_no_longer_is_refused_and_not_left_unfollowed(tracked, database, command):
+    table = tracked(rows="VALUES (12, 'a')")
+    live(table, range(2))
+    admin = database.connect(autocommit=False)
+    table.set_now("2020-03-06 12:00 UTC", admin)
+    admin.execute(RETAIN)
+    owner = database.connect()
+    owner.execute("SET lock_timeout = '100ms'")
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        owner.execute(command)
+    admin.commit()
+    table.execute("UPDATE entry SET value = 'x'")
+    owner.execute(command)
+
+
+def test_values_rewritten_while_marks_cannot_be_written_are_refused(tracked, database):
+    table = tracked(rows="VALUES (12, 'a')")
+    table.seal_through(1)
+    admin = database.connect(autocommit=False)
+    admin.execute("LOCK dbext_private.schema_event")
+    owner = database.connect()
+    owner.execute("SET lock_timeout = '100ms'")
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        owner.execute("ALTER TABLE entry ALTER value TYPE text USING 'z'")
+    admin.rollback()
+    assert table.fetch("SELECT value FROM entry") == [("a",)]
+
+
+def test_ddl_waits_for_dp_retain_only_at_its_end(tracked, database):
+    """Whoever changes a table keeps its writers waiting: what takes long comes before anything that he waits for."""
+    table = tracked(rows="SELECT i, 'a' FROM generate_series(1, 12) AS i")
+    live(table, range(4))
+    reader = database.connect(autocommit=False)
+    reader.execute(f"LOCK TABLE dbext_private.change_{table.number} IN SHARE MODE")
+    retaining = Actor(database, "2020-03-11 12:00 UTC")
+    retaining.begin(RETAIN)
+    settle(table.session, [retaining])
+    assert waits(table.session, retaining)
+    with database.connect() as owner:
+        owner.execute("SET lock_timeout = '5s'; ALTER TABLE entry ADD COLUMN more integer")
+    reader.rollback()
+    retaining.finish()
+    assert retaining.error is None
+    assert len(segments(table)) > 1
+    table.seal_through(10)
+    require_whole(table)
