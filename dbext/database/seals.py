@@ -69,7 +69,10 @@ def close(session: Session, table_id: int) -> Closing | None:
     The order matters: a transaction that committed before the lock was had is visible to the snapshot, one that did not is left to the
     next seal, and no two seals of a table overlap.
     """
-    (before,) = session.fetch(SQL["close"], table_id)
+    found = session.fetch(SQL["close"], table_id)
+    if not found:
+        raise UnknownObject(f"table number {table_id} was tracked anew meanwhile")
+    before = found[0]
     snapshot = session.fetch(SQL["snapshot"])[0]["snapshot"]
     _, ended = head(session, table_id)
     last = min(ended, before["tick"] + MOST_TICKS)

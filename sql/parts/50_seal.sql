@@ -58,7 +58,7 @@ END $$;
 COMMENT ON FUNCTION dbext_private.refuse_changing(integer) IS 'Refuses to wait any longer for DDL of somebody else.';
 
 CREATE FUNCTION dbext_private.follow_briefly(table_id integer) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp SET lock_timeout = '5s' AS $$
 BEGIN
     PERFORM dbext_private.follow_schema(table_id);
     -- Entries of a tick sealed before any constraint existed obey none. This depends on when constraints were declared, not on any row.

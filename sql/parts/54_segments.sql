@@ -48,9 +48,10 @@ BEGIN
     EXECUTE format('CREATE TABLE %s (number bigint DEFAULT nextval(%L)) INHERITS (%s)', name, pg_get_serial_sequence(log, 'number'), log);
     EXECUTE format('CREATE INDEX log_%s_%s_new ON %s USING brin (xid dbext_private.xid8_minmax_ops, mutated_at) WITH (pages_per_range = 32)',
         table_id, segment, name);
-    EXECUTE format('REVOKE ALL ON %s FROM PUBLIC', name);
     EXECUTE format('COMMENT ON TABLE %s IS %L', name, 'A part of the changelog, dropped whole when all of it is old.');
     INSERT INTO dbext_private.log_segment (table_id, segment, begun_at) VALUES (table_id, segment, dbext_private.effective_now());
+    -- Default privileges may give rights to anybody.
+    PERFORM dbext_private.take_back_rights(table_id);
 END $$;
 COMMENT ON FUNCTION dbext_private.create_segment(integer, integer) IS 'Makes a segment of a log.';
 

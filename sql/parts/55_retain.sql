@@ -148,7 +148,7 @@ END $$;
 COMMENT ON FUNCTION dbext_private.refuse_retain_here(regclass, timestamptz, boolean) IS 'Refusals of dp_retain.';
 
 CREATE FUNCTION dbext_private.hold_tracked(table_id integer) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp SET lock_timeout = '5s' AS $$
 BEGIN
     PERFORM FROM dbext_private.tracked_table AS t WHERE t.table_id = hold_tracked.table_id FOR NO KEY UPDATE;
 EXCEPTION WHEN lock_not_available THEN
@@ -171,6 +171,9 @@ BEGIN
     -- Seals and other calls wait for this row. What is read after it is what they left.
     SELECT h.* INTO sealed FROM dbext_private.seal_head AS h
     WHERE h.table_id = (SELECT max(t.table_id) FROM dbext_private.tracked_table AS t WHERE t.relation = tbl) FOR UPDATE;
+    IF NOT FOUND THEN
+        PERFORM dbext_private.refuse('the table was tracked anew meanwhile', 'Try again.', 'DP031');
+    END IF;
     SELECT t.* INTO known FROM dbext_private.tracked_table AS t WHERE t.table_id = sealed.table_id;
     through := dbext_private.table_tick_of(known.table_id, moment);
     through := least(through - (dbext_private.table_tick_end(known.table_id, through) > moment)::integer, sealed.tick);

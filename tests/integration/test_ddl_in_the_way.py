@@ -8,8 +8,11 @@ import pytest
 from tests.integration.interleaving import Actor, settle, waits
 from tests.integration.test_segments import RETAIN, live, require_whole, segments
 
-#: Commands that an event trigger follows, the type's among them.
-COMMANDS = ("ALTER TYPE mood RENAME TO feeling", "ALTER TABLE entry RENAME COLUMN value TO worth", "ALTER TABLE entry ADD COLUMN more integer")
+#: Commands that an event trigger follows, and who meets them.
+IN_THE_WAY = (
+    ("ALTER TYPE mood RENAME TO feeling", "SELECT dbext_private.seal_table({})"),
+    ("ALTER TABLE entry RENAME COLUMN value TO worth", "SELECT dp_retain('entry', '1 day', segments => true)"),
+)
 
 
 @pytest.fixture
@@ -19,8 +22,7 @@ def moods(tracked, database):
     return tracked("id integer PRIMARY KEY, value mood", rows="SELECT i, 'a' FROM generate_series(1, 3) AS i")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("step", ["SELECT dbext_private.seal_table({})", "SELECT dp_retain('entry', '1 day', segments => true)"])
+@pytest.mark.parametrize(("command", "step"), IN_THE_WAY)
 def test_nobody_waits_for_ever_for_ddl_that_is_not_committed(moods, database, command, step):
     """The first seal, and the one after each new segment, has something to note where DDL holds what is noted."""
     if "retain" in step:
@@ -102,3 +104,32 @@ def test_ddl_waits_for_dp_retain_only_at_its_end(tracked, database):
     assert len(segments(table)) > 1
     table.seal_through(10)
     require_whole(table)
+
+
+@pytest.mark.parametrize("step", [RETAIN, "SELECT dbext_private.seal_table(1)"])
+def test_who_waited_while_the_table_was_tracked_anew_is_told_so(tracked, database, step):
+    table = tracked(rows="VALUES (12, 'a')")
+    assert table.number == 1
+    now = "2020-03-06 12:00 UTC"
+    with database.connect(autocommit=False) as owner:
+        table.set_now(now, owner)
+        owner.execute("SELECT dp_untrack('entry'); SELECT dp_track('entry', tick => '1 hour')")
+        late = Actor(database, now)
+        late.begin(step)
+        settle(table.session, [late])
+        assert waits(table.session, late)
+        owner.commit()
+    late.finish()
+    assert late.error.sqlstate in ("DP031", "DP002")
+    late.session.close()
+
+
+def test_default_privileges_give_nobody_a_segment(tracked, database):
+    table = tracked(rows="VALUES (12, 'a')")
+    role = database.create_role()
+    database.execute(f"ALTER DEFAULT PRIVILEGES FOR ROLE dbext_owner GRANT ALL ON TABLES TO {role}, PUBLIC")
+    live(table, range(3))
+    assert len(segments(table)) > 1
+    rights = "SELECT count(*) FROM pg_class AS c, aclexplode(c.relacl) AS a WHERE c.relname ~ '^log_1' AND a.grantee <> c.relowner"
+    database.execute(f"ALTER DEFAULT PRIVILEGES FOR ROLE dbext_owner REVOKE ALL ON TABLES FROM {role}, PUBLIC")
+    assert table.fetch(rights) == [(0,)]
