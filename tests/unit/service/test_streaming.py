@@ -16,7 +16,7 @@ LENGTH, CELLS = 4, 2
 
 
 def plan(*, renews: bool, baseline: bool = True) -> SimpleNamespace:
-    return SimpleNamespace(renews=renews, horizon=LENGTH, buffered=buffered(RegularGrid(0, 1), LENGTH, baseline))
+    return SimpleNamespace(renews=renews, horizon=LENGTH, buffered=buffered(RegularGrid(0, 1), LENGTH, baseline=baseline))
 
 
 def test_a_new_epoch_begins_with_empty_buffers_and_its_total_goes_on():
