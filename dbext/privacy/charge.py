@@ -9,7 +9,7 @@ from dbext.privacy.constraint import Constraint
 from dbext.privacy.joint import JointBound, check_bounds, joint_bound_from_json, lifetime_for, per_touch_for
 from dbext.privacy.measure import COUNT, Measure, Values, appearance, sensitivity, values_from_json
 from dbext.privacy.noise import Noise, Response, cost, noise_from_json, response_cost, rho_of_norm
-from dbext.privacy.pattern import Pattern, pattern_from_json
+from dbext.privacy.pattern import Pattern, Several, SignedBlocks, pattern_from_json
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,12 @@ class Charge:
     def concerns(self, type_number: int) -> bool:
         """Whether entries of this type can touch the charge."""
         return self.types is None or type_number in self.types
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether what an entry loses to a draw is settled when it is drawn: blocks of signed trees are used before they are over."""
+        parts = self.pattern.parts if isinstance(self.pattern, Several) else (self.pattern,)
+        return not any(isinstance(part, SignedBlocks) for part in parts)
 
     def through(self, period: int) -> Charge:
         """Return the part of the charge that has been spent when a release has published its periods up to this one."""

@@ -76,12 +76,15 @@ def epsilon_of(picos: int, delta: Fraction) -> Decimal:
     return gaussian_epsilon(picos, Fraction(delta) * ALONE)
 
 
-def rho_beside(pure: int, epsilon: Fraction, delta: Fraction) -> int:
-    """Return the picos of rho that may be spent beside `pure` picos of epsilon within (epsilon, delta); negative if not even these fit."""
+def rho_beside(pure: int, epsilon: Fraction, delta: Fraction, *, stepwise: bool = True) -> int:
+    """Return the picos of rho that may be spent beside `pure` picos of epsilon within (epsilon, delta); negative if not even these fit.
+
+    `stepwise`: what each pure step costs an entry is settled when its noise is drawn; else it counts in the filters of the orders alone.
+    """
     if delta == 0 or pure >= picos_down(epsilon):
         return min(0, picos_down(epsilon) - pure)
     left = Fraction(epsilon) - Fraction(pure, PICOS)
-    alone = _alone(Fraction(epsilon), Fraction(delta)) - pure_as_rho(Fraction(max(pure, 0), PICOS))
+    alone = _alone(Fraction(epsilon), Fraction(delta)) - pure_as_rho(Fraction(max(pure, 0), PICOS)) if stepwise or pure <= 0 else 0
     return max(0, alone, *(_rho_at(order, left) for order in _orders(Fraction(epsilon), Fraction(delta))))
 
 
@@ -90,7 +93,7 @@ def _alone(epsilon: Fraction, delta: Fraction) -> int:
     return gaussian_rho(epsilon, delta * ALONE)
 
 
-def epsilon_of_both(pure: int, rho: int, delta: Fraction) -> Decimal:
+def epsilon_of_both(pure: int, rho: int, delta: Fraction, *, stepwise: bool = True) -> Decimal:
     """Return the least epsilon, 12 digits, that holds `pure` picos of epsilon and `rho` picos of rho at `delta`."""
     if rho <= 0:
         return to_decimal(max(pure, 0))
@@ -99,11 +102,11 @@ def epsilon_of_both(pure: int, rho: int, delta: Fraction) -> Decimal:
         return alone
     low = picos_down(max(Fraction(alone), Fraction(pure, PICOS)))
     high = low + pure
-    while rho_beside(pure, Fraction(high, PICOS), delta) < rho:
+    while rho_beside(pure, Fraction(high, PICOS), delta, stepwise=stepwise) < rho:
         low, high = high, high + high // 4 + 1
     while high - low > 1 + high // 10**9:
         middle = (low + high) // 2
-        low, high = (low, middle) if rho_beside(pure, Fraction(middle, PICOS), delta) >= rho else (middle, high)
+        low, high = (low, middle) if rho_beside(pure, Fraction(middle, PICOS), delta, stepwise=stepwise) >= rho else (middle, high)
     return to_decimal(high)
 
 

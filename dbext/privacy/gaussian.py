@@ -16,7 +16,9 @@ An e-private step is mu-GDP with P(Z > mu / 2) = 1 / (1 + exp(e)): its trade-off
 probability exp(e) / (1 + exp(e)), two lines that meet at the point whose both errors are 1 / (1 + exp(e)). The curve of N(mu, 1) is
 convex, runs through that point and both ends, and so below the lines (Liu, Sun and others 2022). As x = mu / 2 grows, e / x^2 falls:
 e' = s(x) = phi(x) / (P(Z < x) P(Z > x)), and s / x falls because x (m - x) < 1 for m = phi(x) / P(Z > x) < (x + sqrt(x^2 + 4)) / 2. So
-mu^2 of a sum of epsilons is never below the sum of their mu^2.
+mu^2 of a sum of epsilons is never below the sum of their mu^2. All this is of steps whose loss is settled by what came before: noise of a
+signed tree is drawn before it is known whether an entry will touch its block, so that its epsilon bounds the loss of every path but is not
+the sum of such steps if data react to what was published. It is not counted so.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ kept, which may be of two different lives: never less than the worst life costs,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -31,13 +31,18 @@ Corner = tuple[int, int]
 
 @dataclass(frozen=True)
 class Loss:
-    """Pairs (picos of epsilon, picos of rho) of the entries that lose most: none is below another in both."""
+    """Pairs (picos of epsilon, picos of rho) of the entries that lose most: none is below another in both.
+
+    `stepwise`: whether all charges in epsilon are (`Charge.stepwise`).
+    """
 
     corners: tuple[Corner, ...] = ((0, 0),)
+    stepwise: bool = True
 
     def __add__(self, other: Loss) -> Loss:
         """Return the loss to both, of entries that may be in both."""
-        return largest((one[0] + two[0], one[1] + two[1]) for one in self.corners for two in other.corners)
+        sums = largest((one[0] + two[0], one[1] + two[1]) for one in self.corners for two in other.corners)
+        return replace(sums, stepwise=self.stepwise and other.stepwise)
 
     @property
     def most(self) -> Corner:
@@ -46,11 +51,11 @@ class Loss:
 
     def fits(self, epsilon: Fraction, delta: Fraction) -> bool:
         """Whether no entry loses more than (epsilon, delta)."""
-        return all(rho <= rho_beside(pure, epsilon, delta) for pure, rho in self.corners)
+        return all(rho <= rho_beside(pure, epsilon, delta, stepwise=self.stepwise) for pure, rho in self.corners)
 
     def epsilon(self, delta: Fraction) -> Decimal:
         """Return the epsilon that the worst entry loses at `delta`, rounded up."""
-        return max(epsilon_of_both(pure, rho, delta) for pure, rho in self.corners)
+        return max(epsilon_of_both(pure, rho, delta, stepwise=self.stepwise) for pure, rho in self.corners)
 
 
 def largest(pairs: Iterable[Corner]) -> Loss:
@@ -69,6 +74,7 @@ def loss_of(charges: Sequence[Charge], types: Sequence[EntryType], *, pure: bool
 
     Raises UnboundedLoss when nothing bounds it, NotSupported for Gaussian noise in epsilon.
     """
-    in_epsilon = worst_case_loss([one for one in charges if pure or one.pure], types, pure=True)
-    in_rho = worst_case_loss([one for one in charges if not (pure or one.pure)], types, pure=False)
-    return largest((in_epsilon[one.number], in_rho[one.number]) for one in types)
+    pure_ones, others = ([one for one in charges if (pure or one.pure) is wanted] for wanted in (True, False))
+    in_epsilon, in_rho = worst_case_loss(pure_ones, types, pure=True), worst_case_loss(others, types, pure=False)
+    worst = largest((in_epsilon[one.number], in_rho[one.number]) for one in types)
+    return replace(worst, stepwise=all(one.stepwise for one in pure_ones))

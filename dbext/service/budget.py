@@ -86,10 +86,15 @@ def fits_at_once(session: Session, budget: Budget, table_id: int, charges: Seque
     if None in bounds.values():
         return False
     own = table_loss(session, table_id, charges, pure=budget.pure)
-    if not holds(budget, sum((Loss((bound,)) for bound in bounds.values()), own)):
+    if not holds(budget, sum(map(_bound, bounds.values()), own)):
         return False
-    ledger.set_loss_bound(session, table_id, priced[table_id], (Loss((bounds[table_id],)) + own).most)
+    ledger.set_loss_bound(session, table_id, priced[table_id], (_bound(bounds[table_id]) + own).most)
     return True
+
+
+def _bound(picos: tuple[int, int]) -> Loss:
+    """Return a stored bound as a loss. It does not tell whether its epsilon is of steps: none of it is taken to be."""
+    return Loss((picos,), stepwise=picos[0] == 0)
 
 
 def terms(types: Sequence[EntryType], budget: Budget) -> str:
