@@ -131,7 +131,8 @@ def test_no_life_moves_noised_rows_further_than_charged(mechanism, values, group
         moved = max(row_norm_squared(mechanism, path, measure) for path in paths(0, 5, constraint, 2 if grouped else 1, ends))
         assert moved <= charged
         if constraint == Constraint(1) and isinstance(mechanism, SquareRoot) and measure is Measure.NET:
-            assert moved * values.swing**2 == charged * values.magnitude**2
+            exact, least = charged * values.magnitude**2, 1 if type(mechanism) is SquareRoot else 1 - Fraction(1, 10**6)
+            assert least * exact <= moved * values.swing**2 <= exact, "columns of weighted rows have norms just below one bound"
 
 
 def test_calibrated_noise_grows_with_the_values():
