@@ -74,7 +74,7 @@ def loss_of(charges: Sequence[Charge], types: Sequence[EntryType], *, pure: bool
 
     Raises UnboundedLoss when nothing bounds it, NotSupported for Gaussian noise in epsilon.
     """
-    pure_ones, others = ([one for one in charges if (pure or one.pure) is wanted] for wanted in (True, False))
-    in_epsilon, in_rho = worst_case_loss(pure_ones, types, pure=True), worst_case_loss(others, types, pure=False)
+    added_in_epsilon, added_in_rho = ([one for one in charges if (pure or one.pure) is wanted] for wanted in (True, False))
+    in_epsilon, in_rho = worst_case_loss(added_in_epsilon, types, pure=True), worst_case_loss(added_in_rho, types, pure=False)
     worst = largest((in_epsilon[one.number], in_rho[one.number]) for one in types)
-    return replace(worst, stepwise=all(one.stepwise for one in pure_ones))
+    return replace(worst, stepwise=all(one.stepwise for one in added_in_epsilon))
