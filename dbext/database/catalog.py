@@ -106,7 +106,10 @@ def tracked_by_name(session: Session, schema: str | None, name: str) -> TrackedT
     rows = session.fetch(SQL["by_name"], schema, name)
     wanted = name if schema is None else f"{schema}.{name}"
     if not rows:
-        raise UnknownObject(f'no tracked table "{wanted}" that you may read or ask about')
+        raise UnknownObject(
+            f'no tracked table "{wanted}" that you may read or ask about',
+            hint="Check its name and schema. Its owner tracks it with dp_track, and lets others ask about it with dp_grant.",
+        )
     if len(rows) > 1:
         raise BadArgument(f'several tracked tables are called "{wanted}"', hint="Write its schema before the name.")
     return tracked_table(session, rows[0]["table_id"])

@@ -103,7 +103,10 @@ def require_labels(session: Session, release: Release) -> None:
 def require_readable(session: Session, release: Release, column: str) -> None:
     """Refuse a caller who may not read the values of a release table: whoever may is shown nothing new by sums of its nodes."""
     if not session.fetch(SQL["readable"], release.name, column)[0]["readable"]:
-        raise NotPermitted(f"you may not read column {shown(column)} of dp_release.{release.name}")
+        raise NotPermitted(
+            f"you may not read column {shown(column)} of dp_release.{release.name}",
+            hint="Members of dbext_reader may, once a superuser has admitted them: GRANT USAGE ON SCHEMA dbext, dp_release TO role;",
+        )
 
 
 def keys(session: Session, release: Release) -> list[list[str]]:
@@ -236,9 +239,10 @@ def public_keys(session: Session, group: GroupColumn, schema: str | None, table:
 def _mark(session: Session, schema: str | None, table: str, column: str) -> dict[str, str]:
     marks = session.fetch(SQL["public_column"], table, column, schema)
     if not marks:
+        named = shown(table) if schema is None else f"{shown(schema)}.{shown(table)}"
         raise UnknownObject(
-            f"column {shown(column)} of table {shown(table)} is not marked public, so that no keys are read from it",
-            hint="If its values are public: SELECT dp_mark_public('table', 'column');",
+            f"column {shown(column)} of table {named} is not marked public, so that no keys are read from it",
+            hint=f"If its values are public: SELECT dp_mark_public('{named}', '{shown(column)}');",
         )
     if len(marks) > 1:
         raise UnknownObject(f"several tables {shown(table)} have a public column {shown(column)}: name the schema")

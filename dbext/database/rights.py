@@ -73,6 +73,14 @@ def require_asking(session: Session, table_id: int, name: str, positions: Iterab
         raise NotPermitted(said, hint=hint)
 
 
+def require_declarer(who: Caller, release: str, created_by: str) -> None:
+    """Refuse a caller who neither declared a release nor is a member of dbext_admin."""
+    if not (who.admin or who.name == created_by):
+        raise NotPermitted(
+            f"release {release} was declared by someone else", hint="Whoever declared it may do this, or a member of dbext_admin."
+        )
+
+
 def require_captured(table: TrackedTable) -> None:
     """Refuse a table whose mutations are not recorded any more: a budget or a release for it would promise something about nothing."""
     if not table.tracked:
@@ -94,8 +102,11 @@ def require_home(session: Session) -> None:
 
 
 def require_same_cluster(session: Session) -> None:
-    """Refuse a database whose cluster, OID or timeline is another one than before."""
-    if not session.fetch(SQL["home"])[0]["home"]:
+    """Refuse a database whose cluster, OID or timeline is another one than before, and one in which nothing was ever tracked."""
+    (row,) = session.fetch(SQL["home"])
+    if not row["began"]:
+        raise UnknownObject("no table of this database is tracked", hint="The owner of a table tracks it with dp_track.")
+    if not row["home"]:
         raise SealRefused(
             "this database was restored, upgraded or promoted since it was last sealed",
             hint="A superuser accepts that with SELECT dp_confirm_upgrade().",

@@ -26,7 +26,9 @@ WHERE NOT coalesce(has_any_column_privilege(t.who, t.relation, 'SELECT') AND has
 
 -- name: home
 -- Whether this is the cluster, database and timeline in which the ledger and the noise are all there is; and what witnesses say of it.
-SELECT dbext_private.is_home() AS home, t.behind, t.vouched FROM dbext_private.trust() AS t
+SELECT dbext_private.is_home() AS home, t.behind, t.vouched,
+       EXISTS (SELECT FROM dbext_private.cluster_identity) OR EXISTS (SELECT FROM dbext_private.tracked_table) AS began
+FROM dbext_private.trust() AS t
 
 -- name: isolation
 -- The isolation level of this transaction.

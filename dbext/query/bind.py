@@ -17,6 +17,8 @@ from dbext.query.refusal import refused
 
 Columns = Mapping[str, Column]
 
+#: Said of a name behind a comparison, which is often meant as a text.
+_QUOTES = " A text is written in single quotes."
 _SYSTEM_COLUMNS = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "oid"})
 
 
@@ -25,18 +27,21 @@ def bind(predicate: Predicate, columns: Sequence[Column]) -> Predicate:
     return canonical(_bind(predicate, by_name(columns)))
 
 
-def bind_column(reference: ColumnRef, columns: Columns) -> ColumnRef:
-    """The reference with its column."""
+def bind_column(reference: ColumnRef, columns: Columns, hint: str = "") -> ColumnRef:
+    """The reference with its column; the hint is what to say beside the names of those that there are."""
     column = columns.get(reference.name)
     if column is not None:
         return replace(reference, column=column)
     if reference.name == "dp_time":
         raise refused(
-            "dp_time cannot be used here", reference.offset, "It is the time of a mutation: it limits the window of a declaration."
+            "dp_time cannot be used here",
+            reference.offset,
+            "It is the time of a mutation: it limits the window of a declaration, by dp_time > now() - INTERVAL '7 days' in WHERE "
+            "or by GROUP BY TUMBLE(dp_time, INTERVAL '1 day').",
         )
     if reference.name in _SYSTEM_COLUMNS:
         raise refused(f"system columns such as {reference.name} are not allowed", reference.offset, _tracked(columns))
-    raise refused(f"there is no tracked column {reference.name}", reference.offset, _tracked(columns))
+    raise refused(f"there is no tracked column {reference.name}", reference.offset, _tracked(columns) + hint)
 
 
 def _tracked(columns: Columns) -> str:
@@ -65,9 +70,9 @@ def _bind_null(node: IsNull, columns: Columns) -> IsNull:
     return replace(node, value=_bind_value(node.value, columns))
 
 
-def _bind_value(value: Value, columns: Columns) -> Value:
+def _bind_value(value: Value, columns: Columns, hint: str = "") -> Value:
     if isinstance(value, ColumnRef):
-        return bind_column(value, columns)
+        return bind_column(value, columns, hint)
     if isinstance(value, Call):
         argument = bind_column(value.argument, columns)
         _require_text(argument, f"{value.function}()")
@@ -76,7 +81,7 @@ def _bind_value(value: Value, columns: Columns) -> Value:
 
 
 def _bind_comparison(node: Compare, columns: Columns) -> Compare:
-    left, right = _bind_value(node.left, columns), _bind_value(node.right, columns)
+    left, right = _bind_value(node.left, columns), _bind_value(node.right, columns, _QUOTES)
     if isinstance(left, Literal):
         left = _typed(left, right)
     elif isinstance(right, Literal):

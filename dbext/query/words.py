@@ -17,7 +17,7 @@ _ONE_SELECT = ("only one plain SELECT can be released", "Declare each statistic 
 _SUBQUERY = ("subqueries are not allowed", "Write the condition over the columns of the tracked table alone.")
 _CLOCK = (
     "the current time cannot be used on an ordinary column",
-    "The state of an entry would change without a mutation: use dp_time with now().",
+    "The state of an entry would change without a mutation: limit dp_time, the time of its mutations, with now().",
 )
 _WHO = ("the current user or database cannot be used", "Quote the word if it is the name of a column.")
 _CAST = ("casts are not allowed", "Compare the column itself with a literal: the literal is read as the column's type.")
@@ -110,7 +110,8 @@ FUNCTION_HINTS: dict[str, str] = {
     **dict.fromkeys(["length", "char_length"], "Write LIKE with underscores, such as LIKE '___%'."),
     **dict.fromkeys(
         ["date_trunc", "date_bin", "extract", "date_part", "to_char", "date"],
-        "Compare the column with literals: >= '2015-09-01' AND < '2015-10-01'.",
+        "Compare the column with literals: >= '2015-09-01' AND < '2015-10-01'. "
+        "Windows of a release: GROUP BY TUMBLE(dp_time, INTERVAL '1 day').",
     ),
     **dict.fromkeys(
         ["clock_timestamp", "statement_timestamp", "transaction_timestamp", "getdate"], "Write now(), which is the end of the window."

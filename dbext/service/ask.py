@@ -133,7 +133,10 @@ def _require_sealed(session: Session, table: TrackedTable, last: int) -> None:
 def _require_history(session: Session, table: TrackedTable, first: int) -> None:
     if first < table.history_begins:
         begins = moments.shown(session, table, table.history_begins)
-        raise BadArgument(f"the window begins before the history of table {table.shown_name}, which begins at {begins}")
+        raise BadArgument(
+            f"the window begins before the history of table {table.shown_name}, which begins at {begins}",
+            hint="Ask about a window that begins then or later.",
+        )
 
 
 def _ask(session: Session, asked: Asked, asked_by: str) -> Answer:

@@ -16,7 +16,7 @@ def summed(session: Session, table: TrackedTable, predicate: Predicate | None, c
     """Return the predicate, narrowed to entries whose value is known, and the term. Checks the caller's right to the column."""
     column = by_name(catalog.columns(session, table.table_id)).get(column_name)
     if column is None:
-        raise UnknownObject(f"table {table.shown_name} has no tracked column of that name")
+        raise UnknownObject(f'table {table.shown_name} has no tracked column "{column_name}"')
     rights.require_asking(session, table.table_id, table.shown_name, {column.position})
     declared = bounds.of_table(session, table.table_id).get(column.position)
     if declared is None:

@@ -10,7 +10,7 @@ from typing import Any
 from dbext.database import audit as facts
 from dbext.database import catalog, ledger, releases, rights
 from dbext.database.session import Session
-from dbext.errors import BadArgument, NotPermitted, NotSupported
+from dbext.errors import BadArgument, NotSupported
 from dbext.service import audit_claims, audit_ledger, audit_local, audit_transcript
 from dbext.service.audit_finding import FAILED, Finding
 from dbext.service.audited import audited as audited_release
@@ -68,8 +68,7 @@ def set_tolerance(session: Session, *, release: str | None, tolerance: str | Non
     """State how large an error the decisions taken from a release can bear. For whoever declared it, or an administrator."""
     who = rights.require_analyst(session)
     found = releases.by_name(session, release)
-    if not (who.admin or who.name == found.created_by):
-        raise NotPermitted(f"release {found.name} was declared by someone else")
+    rights.require_declarer(who, found.name, found.created_by)
     try:
         value = Decimal(tolerance or "")
     except ArithmeticError as fault:

@@ -25,7 +25,7 @@ def declare_bounds(session: Session, *, tbl: int, column_name: str | None, low: 
     table = catalog.tracked_by_regclass(session, str(tbl))
     column = by_name(catalog.columns(session, table.table_id)).get(column_name or "")
     if column is None:
-        raise UnknownObject(f"table {table.shown_name} has no tracked column of that name")
+        raise UnknownObject(f'table {table.shown_name} has no tracked column "{column_name}"')
     rights.require_select(session, table.table_id, table.shown_name)
     _require_number(column)
     lowest, highest = _number("low", low), _number("high", high)

@@ -215,7 +215,13 @@ def _require_may_leave(session: Session, table: catalog.TrackedTable, budget: Bu
 
 def _require_covers(session: Session, budget: Budget) -> None:
     """Refuse figures that are below what was spent or reserved, or that cannot price it."""
-    total = committed_loss(session, budget)
+    try:
+        total = committed_loss(session, budget)
+    except NotSupported as fault:
+        if not budget.pure:
+            raise
+        said = f'budget "{budget.name}" was charged for Gaussian noise, which has no finite epsilon at delta 0'
+        raise NotSupported(said, hint="Leave delta out to keep the budget's own, or give one above 0.") from fault
     if not holds(budget, total):
         spent = rounded_up(total.epsilon(budget.delta))
         raise BadArgument(f'epsilon is smaller than what is already spent or reserved in budget "{budget.name}": {spent} at this delta')

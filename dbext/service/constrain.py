@@ -53,7 +53,7 @@ def alter_constraint(
     limits, at_limit = _limits(table, max_mutations, active_within, at_limit)
     known = next((one for one in catalog.entry_types(session, table.table_id) if one.name == name), None)
     if known is None:
-        raise UnknownObject(f'table {table.shown_name} has no constraint "{name}"')
+        raise UnknownObject(f'table {table.shown_name} has no constraint "{name}"', hint="TABLE dbext.entry_type lists the constraints.")
     if constraints.alter(session, table.table_id, known, limits, at_limit) != known.loosest:
         _require_affordable(session, table)
     return f'"{name}": from now on its entries {describe(table, limits, at_limit)}; losses are still counted with what was looser before'

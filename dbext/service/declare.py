@@ -176,8 +176,7 @@ def drop_release(session: Session, *, name: str | None) -> str:
     release = releases.lock(session, releases.by_name(session, name).release_id)
     if release.state == "dropped":
         raise UnknownObject(f"there is no release {name}")
-    if not (who.admin or who.name == release.created_by):
-        raise NotPermitted(f"release {name} was declared by someone else")
+    rights.require_declarer(who, release.name, release.created_by)
     gone = release_table.drop(session, release.name, reports=release.content.get("publish_reports", False))
     # What is given back needs no lock of the budget: whoever charges it meanwhile counts with what was reserved.
     charges = ledger.published_charges(session, release.release_id)
@@ -200,8 +199,10 @@ def mark_public(session: Session, *, tbl: int, column_name: str | None) -> str:
     """Note that a column's values are public. Its table must be an ordinary one of the caller's: a view would run its code for us."""
     rights.require_admin(session)
     rows = session.fetch(releases.SQL["column_of_table"], tbl, column_name)
-    if not rows or rows[0]["column_name"] is None:
-        raise UnknownObject("there is no such column")
+    if not rows:
+        raise UnknownObject("there is no such table")
+    if rows[0]["column_name"] is None:
+        raise UnknownObject(f'table {rows[0]["schema_name"]}.{rows[0]["table_name"]} has no column "{column_name}"')
     row = rows[0]
     if row["kind"] != "r":
         raise NotSupported("keys are read from ordinary tables only")

@@ -107,7 +107,7 @@ hint: Write count(DISTINCT unit) to count entries; for comparing, use = or <> an
 
 SELECT count(*) + 1 FROM cases;
 DP010 at 17: arithmetic is not allowed
-hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'; compute with figures when you read them.;
 
 SELECT max(age), count(*) FROM cases;
 DP010 at 8: max() cannot be released: one entry alone decides it, so that its noise would have to be as wide as the column
@@ -154,9 +154,17 @@ SELECT sum(DISTINCT age) FROM cases;
 DP010 at 21: sum(DISTINCT ...) cannot be released
 hint: Leave DISTINCT out.;
 
+SELECT count(*) * 2 FROM cases;
+DP010 at 8: a figure stands alone, without arithmetic or anything else around it
+hint: Compute with figures when you read the release table, or in a view on it.;
+
+SELECT count(*), sum(age) - count(*) FROM cases;
+DP010 at 18: a figure stands alone, without arithmetic or anything else around it
+hint: Compute with figures when you read the release table, or in a view on it.;
+
 SELECT sum(age + 1) FROM cases;
 DP010 at 16: arithmetic is not allowed
-hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'; compute with figures when you read them.;
 
 SELECT sum(1) FROM cases;
 DP010 at 8: sum() takes a column
@@ -436,7 +444,7 @@ hint: Group by plain columns.;
 
 SELECT date_trunc('week', onset), count(*) FROM cases GROUP BY 1;
 DP010 at 8: the function date_trunc() is not allowed
-hint: Compare the column with literals: >= '2015-09-01' AND < '2015-10-01'.;
+hint: Compare the column with literals: >= '2015-09-01' AND < '2015-10-01'. Windows of a release: GROUP BY TUMBLE(dp_time, INTERVAL '1 day').;
 
 SELECT county, county, count(*) FROM cases GROUP BY county;
 DP010 at 8: a column is named twice;
@@ -454,7 +462,7 @@ hint: Add groups => with VALUES ('a'), ('b') or SELECT column FROM table.;
 
 SELECT dp_time, count(*) FROM cases GROUP BY dp_time;
 DP010 at 46: dp_time cannot be used here
-hint: It is the time of a mutation: it limits the window of a declaration.;
+hint: It is the time of a mutation: it limits the window of a declaration, by dp_time > now() - INTERVAL '7 days' in WHERE or by GROUP BY TUMBLE(dp_time, INTERVAL '1 day').;
 
 -- groups: VALUES ('Tainan')
 SELECT count(*) FROM cases;
@@ -572,11 +580,11 @@ DP010 at 61: an interval must be longer than nothing;
 
 SELECT count(*) FROM cases WHERE dp_time > now() + INTERVAL '7 days';
 DP010 at 50: arithmetic is not allowed
-hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'; compute with figures when you read them.;
 
 SELECT count(*) FROM cases WHERE dp_time + INTERVAL '7 days' > now();
 DP010 at 42: arithmetic is not allowed
-hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'; compute with figures when you read them.;
 
 SELECT count(*) FROM cases WHERE dp_time::date > '2015-09-01';
 DP010 at 41: casts are not allowed
@@ -849,15 +857,19 @@ hint: Limit them with dp_add_constraint (max_mutations or active_within).;
 # --- what belongs elsewhere
 SELECT count(*) FROM cases WHERE seen > now();
 DP010 at 41: the current time can only limit dp_time
-hint: The state of an entry would change without a mutation.;
+hint: The state of an entry would change without a mutation: limit dp_time, the time of its mutations, and not a column.;
 
 SELECT count(*) FROM cases WHERE seen > now() - INTERVAL '1 day';
-DP010 at 41: arithmetic is not allowed
+DP010 at 41: the current time can only limit dp_time
+hint: The state of an entry would change without a mutation: limit dp_time, the time of its mutations, and not a column.;
+
+SELECT count(*) FROM cases WHERE age > score - 1;
+DP010 at 40: arithmetic is not allowed
 hint: Compare the column itself with a literal.;
 
 SELECT count(*) FROM cases WHERE seen > current_timestamp;
 DP010 at 34: the current time can only limit dp_time
-hint: The state of an entry would change without a mutation.;
+hint: The state of an entry would change without a mutation: limit dp_time, the time of its mutations, and not a column.;
 
 SELECT count(*) FROM cases WHERE count(*) > 10;
 DP010 at 34: count(*) and other figures belong into the list after SELECT, and only there;
@@ -873,6 +885,10 @@ DP010 at 44: values of type pg_catalog.point cannot be grouped;
 SELECT count(*) FROM cases WHERE Statut = 'a';
 DP010 at 34: there is no tracked column statut
 hint: Tracked columns: Kreis, address, age, amount, county, id, imported, noted, onset, photo, score, seen, serotype, status, stay, token, user, vaccinated, 縣市.;
+
+SELECT count(*) FROM cases WHERE status = confirmed;
+DP010 at 43: there is no tracked column confirmed
+hint: Tracked columns: Kreis, address, age, amount, county, id, imported, noted, onset, photo, score, seen, serotype, status, stay, token, user, vaccinated, 縣市. A text is written in single quotes.;
 
 SELECT county, nowhere, count(*) FROM cases GROUP BY county, nowhere;
 DP010 at 62: there is no tracked column nowhere
@@ -979,7 +995,7 @@ hint: Give quantiles a coarser one: ORDER BY dp_bounds(age, 0, 100, 5).;
 
 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY age + 1) FROM cases;
 DP010 at 56: arithmetic is not allowed
-hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'; compute with figures when you read them.;
 
 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY lower(county)) FROM cases;
 DP010 at 52: percentile_disc() orders by a column

@@ -36,22 +36,22 @@ DP010 at 8: @@ is not allowed;
 
 age % 2 = 0;
 DP010 at 5: arithmetic is not allowed
-hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'; compute with figures when you read them.;
 
 age / 0 = 1;
 DP010 at 5: arithmetic is not allowed
-hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'; compute with figures when you read them.;
 
 -age = 1;
 DP010 at 2: a minus sign is only allowed before a number;
 
 age = 1 + 1;
 DP010 at 9: arithmetic is not allowed
-hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'; compute with figures when you read them.;
 
 onset > current_date - 7;
 DP010 at 9: the current time cannot be used on an ordinary column
-hint: The state of an entry would change without a mutation: use dp_time with now().;
+hint: The state of an entry would change without a mutation: limit dp_time, the time of its mutations, with now().;
 
 onset > now();
 DP010 at 9: now() cannot be used here
@@ -59,15 +59,15 @@ hint: An entry would change without a mutation. The window of a declaration move
 
 seen > localtimestamp;
 DP010 at 8: the current time cannot be used on an ordinary column
-hint: The state of an entry would change without a mutation: use dp_time with now().;
+hint: The state of an entry would change without a mutation: limit dp_time, the time of its mutations, with now().;
 
 to_char(onset, 'YYYY') = '2015';
 DP010 at 1: the function to_char() is not allowed
-hint: Compare the column with literals: >= '2015-09-01' AND < '2015-10-01'.;
+hint: Compare the column with literals: >= '2015-09-01' AND < '2015-10-01'. Windows of a release: GROUP BY TUMBLE(dp_time, INTERVAL '1 day').;
 
 extract(year FROM onset) = 2015;
 DP010 at 1: the function extract() is not allowed
-hint: Compare the column with literals: >= '2015-09-01' AND < '2015-10-01'.;
+hint: Compare the column with literals: >= '2015-09-01' AND < '2015-10-01'. Windows of a release: GROUP BY TUMBLE(dp_time, INTERVAL '1 day').;
 
 onset = 'tomorrow';
 DP010 at 9: column onset holds dates: write '2015-09-01';
@@ -219,7 +219,7 @@ hint: Write the value itself, in quotes.;
 
 status = %s;
 DP010 at 10: arithmetic is not allowed
-hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.;
+hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'; compute with figures when you read them.;
 
 status = $1;
 DP010 at 10: parameters are not allowed
@@ -266,7 +266,7 @@ hint: Its text could change meaning with a setting or the clock; only IS NULL an
 
 dp_time > '2015-09-01';
 DP010 at 1: dp_time cannot be used here
-hint: It is the time of a mutation: it limits the window of a declaration.;
+hint: It is the time of a mutation: it limits the window of a declaration, by dp_time > now() - INTERVAL '7 days' in WHERE or by GROUP BY TUMBLE(dp_time, INTERVAL '1 day').;
 
 now() - INTERVAL '1 day' < seen;
 DP010 at 9: intervals are not allowed here

@@ -20,7 +20,10 @@ _REASONS: dict[type, tuple[str, str | None]] = {
     exp.Tuple: ("rows of several values cannot be compared", "Join one comparison for each column with AND."),
     exp.Alias: ("names can only be given to figures and to the table", None),
     exp.Null: ("nothing is ever equal to NULL", "Write IS NULL or IS NOT NULL."),
-    exp.CurrentTimestamp: ("the current time can only limit dp_time", "The state of an entry would change without a mutation."),
+    exp.CurrentTimestamp: (
+        "the current time can only limit dp_time",
+        "The state of an entry would change without a mutation: limit dp_time, the time of its mutations, and not a column.",
+    ),
     **dict.fromkeys(
         (exp.Count, exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Filter),
         ("count(*) and other figures belong into the list after SELECT, and only there", None),
@@ -49,8 +52,9 @@ def expect(draft: Draft, node: exp.Expression | None, kind: type[Node], *known: 
 def refused_node(draft: Draft, node: exp.Expression | None) -> NoReturn:
     """Say what this node is and that it has no place here."""
     offset = offset_of(node)
-    message, hint = _REASONS.get(type(node), ("this is not allowed here", None))
-    if type(node) not in _REASONS and offset is not None:
+    kind = exp.CurrentTimestamp if isinstance(node, exp.Sub) and isinstance(node.this, exp.CurrentTimestamp) else type(node)
+    message, hint = _REASONS.get(kind, ("this is not allowed here", None))
+    if kind not in _REASONS and offset is not None:
         hint = f"Near: {draft.text[offset : offset + 30]}"
     raise refused(message, offset, hint)
 

@@ -28,6 +28,7 @@ FUNCTIONS: dict[type[exp.Expression], str] = {
     exp.StddevPop: "stddev_pop",
 }
 _NO_FIGURE = "Write SELECT county, count(*) with the columns of GROUP BY before it."
+_COMPUTED = "Compute with figures when you read the release table, or in a view on it."
 _WINDOWS = "Write count(*) FILTER (WHERE dp_time > now() - INTERVAL '7 days') AS d7, and a window of its own for every other figure."
 
 
@@ -38,7 +39,10 @@ def is_figure(node: exp.Expression) -> bool:
 
 
 def require_figures(draft: Draft) -> None:
-    """Refuse a list without any figure."""
+    """Refuse a list without any figure, and arithmetic with one, which is not one itself."""
+    for item in draft.tree.expressions:
+        if not is_figure(item) and item.find(*FUNCTIONS):
+            raise refused("a figure stands alone, without arithmetic or anything else around it", offset_of(item), _COMPUTED)
     if not any(is_figure(item) for item in draft.tree.expressions):
         raise refused("count(*) is missing", offset_of(draft.tree), _NO_FIGURE)
 

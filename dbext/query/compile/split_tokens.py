@@ -26,7 +26,10 @@ _BLANK = re.compile(r"(?:[ \t\n\r\f\v]|--[^\n\r]*)*")
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _COMPLETE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n\r]*|[^'"]""")
 
-_ARITHMETIC = ("arithmetic is not allowed", "Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'.")
+_ARITHMETIC = (
+    "arithmetic is not allowed",
+    "Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'; compute with figures when you read them.",
+)
 _REGEX = (
     "regular expressions are not allowed: they can take unbounded time",
     "Write LIKE 'pattern%', with lower(column) for matching without case.",
