@@ -17,7 +17,8 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF NOT EXISTS (
         SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database AND d.datname = current_database()
-        WHERE l.locktype = 'relation' AND l.relation = require_lock.relation AND l.pid = pg_backend_pid() AND l.mode = 'ShareRowExclusiveLock' AND l.granted) THEN
+        WHERE l.locktype = 'relation' AND l.relation = require_lock.relation AND l.pid = pg_backend_pid() AND l.granted
+            AND l.mode IN ('ShareRowExclusiveLock', 'AccessExclusiveLock')) THEN
         PERFORM dbext_private.refuse(format('table %s was renamed or replaced meanwhile', relation::regclass), 'Try again.', 'DP031');
     END IF;
 END $$;
@@ -74,6 +75,8 @@ BEGIN
     EXECUTE format('CREATE TABLE dbext_private.change_%s (tick bigint NOT NULL, baseline boolean NOT NULL, old_present boolean NOT NULL, '
         'new_present boolean NOT NULL%s%s)', table_id, units, settled);
     EXECUTE format('CREATE INDEX change_%s_tick ON dbext_private.change_%1$s USING brin (tick) WITH (pages_per_range = 32)', table_id);
+    -- A publication FOR ALL TABLES would refuse to have anything deleted from tables without a key.
+    EXECUTE format('ALTER TABLE dbext_private.log_%s REPLICA IDENTITY FULL; ALTER TABLE dbext_private.change_%1$s REPLICA IDENTITY FULL', table_id);
     EXECUTE format('COMMENT ON TABLE dbext_private.log_%s IS %L', table_id, 'Every mutation of a tracked table, in order of number; op B is the baseline, T a truncation.');
     EXECUTE format('COMMENT ON TABLE dbext_private.deferred_%s IS %L', table_id, 'Log rows that wait for an earlier mutation of their entry (clocks step back); taken_by is the seal that took them.');
     EXECUTE format('COMMENT ON TABLE dbext_private.admission_%s IS %L', table_id, 'Every entry ever seen: its type, slots used, first tick and settled image.');
@@ -299,7 +302,7 @@ BEGIN
     PERFORM dbext_private.refuse_tracking_here(tbl, current_user);
     -- Writers wait from here on, and a transaction that began earlier and writes later is captured by the triggers.
     -- The name is looked up once more here, and what has it by then gets the lock: begin_tracking refuses unless that is this table.
-    EXECUTE dbext_private.lock_statement(tbl);
+    EXECUTE dbext_private.lock_statement(tbl, dbext_private.drops_triggers(tbl, capture));
     -- Not after the moment of the T marker by which a table is taken up again: no tick may end between that and the rows.
     moment := dbext_private.effective_now();
     SELECT b.table_number, b.baseline INTO table_number, baseline
@@ -378,7 +381,7 @@ DECLARE
     subject text;
     command text;
 BEGIN
-    EXECUTE dbext_private.lock_statement(tbl);
+    EXECUTE dbext_private.lock_statement(tbl, true);
     subject := dbext_private.end_tracking(tbl, current_user);
     FOR command IN SELECT c FROM dbext_private.untrigger_commands(tbl) AS c LOOP
         EXECUTE command;

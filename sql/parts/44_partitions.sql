@@ -23,12 +23,29 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.triggers_missing(integer, oid) IS 'Capture triggers that are not there, disabled, or silent in replica sessions.';
 
-CREATE FUNCTION dbext_private.lock_statement(relation oid) RETURNS text
+CREATE FUNCTION dbext_private.drops_triggers(relation oid, capture text) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    by_row boolean := dbext_private.fed_by_subscription(relation)
+        OR 'row' = coalesce(drops_triggers.capture, (SELECT max(t.capture) FROM dbext_private.tracked_table AS t WHERE t.relation = drops_triggers.relation));
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM dbext_private.partition_tree(drops_triggers.relation) AS p JOIN pg_trigger AS g ON g.tgrelid = p.relation AND g.tgname ~ '^00_dbext_'
+        WHERE NOT CASE WHEN g.tgname ~ '_row' THEN coalesce(by_row, false) AND p.kind = 'r' WHEN g.tgname ~ '_truncate$' THEN p.kind = 'r' ELSE by_row IS NOT TRUE END);
+END $$;
+COMMENT ON FUNCTION dbext_private.drops_triggers(oid, text) IS
+    'Whether triggers are in the way of capture of this kind (NULL: of the kind that there is): to drop one takes a lock that readers wait for.';
+
+CREATE FUNCTION dbext_private.lock_statement(relation oid, drops boolean) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT format('LOCK TABLE %s %s IN SHARE ROW EXCLUSIVE MODE', CASE WHEN c.relkind = 'p' THEN '' ELSE 'ONLY' END, c.oid::regclass)
+    -- Whoever drops triggers takes at once the lock that he needs in the end: to wait for it with writers waiting behind the lesser one would be
+    -- a deadlock with any of them that has read the table before, and PostgreSQL may end that one.
+    SELECT format('LOCK TABLE %s %s IN %s MODE', CASE WHEN c.relkind = 'p' THEN '' ELSE 'ONLY' END, c.oid::regclass,
+        CASE WHEN drops THEN 'ACCESS EXCLUSIVE' ELSE 'SHARE ROW EXCLUSIVE' END)
     FROM pg_class AS c WHERE c.oid = lock_statement.relation
 $$;
-COMMENT ON FUNCTION dbext_private.lock_statement(oid) IS 'The lock under which a table is tracked: writers wait, partitions neither come nor go.';
+COMMENT ON FUNCTION dbext_private.lock_statement(oid, boolean) IS
+    'The lock under which a table is tracked: writers wait, partitions neither come nor go; readers wait, too, where triggers are dropped.';
 
 CREATE FUNCTION dbext_private.trigger_commands(table_id integer, only_relation oid) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
@@ -44,8 +61,9 @@ BEGIN
             WHERE o.table_id = trigger_commands.table_id) = 'p' THEN 'BEFORE TRUNCATE' ELSE 'AFTER TRUNCATE' END, '', 'STATEMENT')) AS e (name, moment, tables, each)
     LEFT JOIN dbext_private.captured_relations(trigger_commands.table_id, t.relation) AS r ON (r.relation, r.event) = (p.relation, e.name)
     CROSS JOIN LATERAL (VALUES
-        (1, format('DROP TRIGGER IF EXISTS "00_dbext_%s" ON %s', e.name, p.relation::regclass)),
-        (2, CASE WHEN r.event IS NOT NULL THEN format('CREATE TRIGGER "00_dbext_%s" %s ON %s %s FOR EACH %s EXECUTE FUNCTION %s()',
+        (1, CASE WHEN r.event IS NULL AND EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = p.relation AND g.tgname = '00_dbext_' || e.name)
+            THEN format('DROP TRIGGER "00_dbext_%s" ON %s', e.name, p.relation::regclass) END),
+        (2, CASE WHEN r.event IS NOT NULL THEN format('CREATE OR REPLACE TRIGGER "00_dbext_%s" %s ON %s %s FOR EACH %s EXECUTE FUNCTION %s()',
             e.name, e.moment, p.relation::regclass, e.tables, e.each, dbext_private.capture_name(t.table_id, e.name)) END),
         (3, CASE WHEN r.event IS NOT NULL THEN format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER "00_dbext_%s"', p.relation::regclass, e.name) END)
     ) AS c (step, command)

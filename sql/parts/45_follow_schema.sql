@@ -221,6 +221,7 @@ BEGIN
         RETURN;
     END IF;
     PERFORM dbext_private.take_back_rights(table_id);
+    PERFORM dbext_private.follow_segments(table_id);
     PERFORM dbext_private.follow_names(table_id, located);
     PERFORM dbext_private.follow_columns(table_id);
     PERFORM dbext_private.follow_labels(table_id);

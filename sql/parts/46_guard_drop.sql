@@ -37,6 +37,31 @@ CREATE EVENT TRIGGER dbext_guard_2_hold ON ddl_command_start
     WHEN TAG IN ('DROP SCHEMA', 'DROP OWNED', 'DROP EXTENSION')
     EXECUTE FUNCTION dbext_private.guard_drop();
 COMMENT ON EVENT TRIGGER dbext_guard_2_hold IS 'Keeps everybody but superusers from dropping the extension with a schema.';
+
+CREATE FUNCTION dbext_private.guard_parts() RETURNS event_trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    held record;
+BEGIN
+    SELECT o.object_identity AS name, t.schema_name, t.table_name INTO held FROM pg_event_trigger_dropped_objects() AS o
+    CROSS JOIN LATERAL regexp_match(o.object_name, '^(log|deferred|admission|change|row)_([0-9]{1,9})(?:_([0-9]{1,9}))?$') AS m (parts)
+    JOIN dbext_private.tracked_table AS t ON t.table_id = m.parts[2]::integer
+    WHERE o.object_type = 'table' AND o.schema_name = 'dbext_private' AND CASE WHEN m.parts[3] IS NULL
+        THEN EXISTS (SELECT FROM dbext_private.seal_head AS h WHERE h.table_id = t.table_id)
+        ELSE EXISTS (SELECT FROM dbext_private.log_segment AS s WHERE (s.table_id, s.segment) = (t.table_id, m.parts[3]::integer)) END LIMIT 1;
+    -- pg_restore --clean drops what it makes again. No other client turns this setting off.
+    IF FOUND AND current_setting('check_function_bodies')::boolean THEN
+        PERFORM dbext_private.refuse(format('%s holds a part of what was recorded of table %I.%I', held.name, held.schema_name, held.table_name),
+            'dp_retain(..., segments => true) drops parts of the changelog once they are past, dp_untrack ends capture, DROP EXTENSION dbext CASCADE takes everything.', 'DP004');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.guard_parts() IS
+    'Refuses to drop tables by hand that capture writes to or that hold what was captured: writers would fail, and nobody could tell what is lost.';
+
+CREATE EVENT TRIGGER dbext_guard_3_parts ON sql_drop WHEN TAG IN ('DROP TABLE')
+    EXECUTE FUNCTION dbext_private.guard_parts();
+COMMENT ON EVENT TRIGGER dbext_guard_3_parts IS 'Keeps run-time tables from being dropped by hand.';
+ALTER EVENT TRIGGER dbext_guard_3_parts ENABLE ALWAYS;
 -- A session that calls itself a replica fires no ordinary triggers.
 ALTER EVENT TRIGGER dbext_guard_1_note ENABLE ALWAYS;
 ALTER EVENT TRIGGER dbext_guard_2_hold ENABLE ALWAYS;

@@ -98,6 +98,24 @@ END $$;
 COMMENT ON FUNCTION dbext_private.summarise(integer) IS
     'Brings the block-range indexes up to date, so that seals and sums read what is new and little else. Without it they are slower, not wrong.';
 
+CREATE FUNCTION dbext_private.lock_log(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp SET lock_timeout = '5s' AS $$
+BEGIN
+    -- No writer is between its transaction number and its commit while this lock is held. While it is waited for, others wait behind it.
+    IF EXISTS (SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database AND d.datname = current_database()
+            WHERE l.locktype = 'relation' AND l.pid IS NULL AND l.mode = 'RowExclusiveLock'
+                AND l.relation IN (SELECT r.relation FROM dbext_private.log_relations(table_id) AS r)) THEN
+        PERFORM dbext_private.refuse(format('a prepared transaction has written to table %I.%I', t.schema_name, t.table_name),
+            'COMMIT PREPARED or ROLLBACK PREPARED it first: TABLE pg_prepared_xacts.', 'DP031')
+        FROM dbext_private.tracked_table AS t WHERE t.table_id = lock_log.table_id;
+    END IF;
+    EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', dbext_private.segment_name(table_id, NULL));
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM dbext_private.refuse_changing(table_id);
+END $$;
+COMMENT ON FUNCTION dbext_private.lock_log(integer) IS
+    'Keeps everybody from writing to a changelog. It gives up rather than have all writers wait for one transaction that does not end.';
+
 CREATE FUNCTION dbext_private.rebase_snapshots(table_id integer) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -105,8 +123,7 @@ DECLARE
     columns text;
     present pg_snapshot;
 BEGIN
-    -- No writer is between its transaction number and its commit while this lock is held.
-    EXECUTE format('LOCK TABLE dbext_private.log_%s IN SHARE ROW EXCLUSIVE MODE', table_id);
+    PERFORM dbext_private.lock_log(table_id);
     SELECT h.* INTO head FROM dbext_private.seal_head AS h WHERE h.table_id = rebase_snapshots.table_id FOR UPDATE;
     SELECT string_agg(quote_ident(a.attname), ', ') INTO columns FROM pg_attribute AS a
     WHERE a.attrelid = format('dbext_private.log_%s', table_id)::regclass AND a.attnum > 0 AND a.attname <> 'xid';

@@ -48,6 +48,7 @@ BEGIN
     EXECUTE format('CREATE TABLE %s (number bigint DEFAULT nextval(%L)) INHERITS (%s)', name, pg_get_serial_sequence(log, 'number'), log);
     EXECUTE format('CREATE INDEX log_%s_%s_new ON %s USING brin (xid dbext_private.xid8_minmax_ops, mutated_at) WITH (pages_per_range = 32)',
         table_id, segment, name);
+    EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', name);  -- as the log has it
     EXECUTE format('COMMENT ON TABLE %s IS %L', name, 'A part of the changelog, dropped whole when all of it is old.');
     INSERT INTO dbext_private.log_segment (table_id, segment, begun_at) VALUES (table_id, segment, dbext_private.effective_now());
     -- Default privileges may give rights to anybody.
@@ -129,11 +130,27 @@ DECLARE
     names text := (SELECT string_agg(dbext_private.segment_name(table_id, s), ', ') FROM unnest(segments) AS s);
 BEGIN
     IF names IS NOT NULL THEN
-        EXECUTE format('DROP TABLE %s', names);
+        -- First forgotten, then dropped: what is known of is guarded.
         DELETE FROM dbext_private.log_segment AS s WHERE s.table_id = drop_segments.table_id AND s.segment = ANY (segments);
+        EXECUTE format('DROP TABLE %s', names);
     END IF;
 END $$;
 COMMENT ON FUNCTION dbext_private.drop_segments(integer, integer[]) IS 'Drops segments of a log.';
+
+CREATE FUNCTION dbext_private.follow_segments(table_id integer) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    lost integer[] := ARRAY(SELECT s.segment FROM dbext_private.log_segment AS s
+        WHERE s.table_id = follow_segments.table_id AND to_regclass(dbext_private.segment_name(s.table_id, s.segment)) IS NULL);
+BEGIN
+    IF lost <> '{}' THEN
+        DELETE FROM dbext_private.log_segment AS s WHERE s.table_id = follow_segments.table_id AND s.segment = ANY (lost);
+        UPDATE dbext_private.tracked_table AS t SET segment = NULL WHERE t.table_id = follow_segments.table_id AND t.segment = ANY (lost);
+        PERFORM dbext_private.note_schema_event(table_id, 'changelog', 'a part of the changelog was dropped, with what no seal had taken of it; dp_rebase records it');
+    END IF;
+END $$;
+COMMENT ON FUNCTION dbext_private.follow_segments(integer) IS
+    'Forgets segments that were dropped by hand and marks the table; capture, if it wrote to one of them, goes back to the log itself.';
 
 CREATE FUNCTION dbext_private.forget_segments(table_id integer, through timestamptz, sealed dbext_private.seal_head, OUT went bigint, OUT stayed bigint, OUT held boolean)
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$

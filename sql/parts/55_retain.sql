@@ -138,6 +138,8 @@ BEGIN
         PERFORM dbext_private.refuse('keep must be an interval that is not negative', NULL, 'DP001');
     ELSIF segments IS NULL THEN
         PERFORM dbext_private.refuse('segments must be true or false', NULL, 'DP001');
+    ELSIF pg_is_in_recovery() THEN
+        PERFORM dbext_private.refuse('a standby forgets nothing of its own', 'Run this on the primary.', 'DP031');
     ELSIF NOT dbext_private.is_home() THEN
         PERFORM dbext_private.refuse('this database was restored, upgraded or promoted since it was last sealed',
             'A superuser accepts that with SELECT dp_confirm_upgrade().', 'DP031');

@@ -42,6 +42,8 @@ END $$;
 
 -- Where the server finds its code and itself is a superuser's business; dbext_owner may only use it through these two.
 REVOKE ALL ON dbext_private.runtime FROM PUBLIC;
+-- It has no key, and a publication FOR ALL TABLES would refuse to have it changed.
+ALTER TABLE dbext_private.runtime REPLICA IDENTITY FULL;
 GRANT EXECUTE ON FUNCTION dbext_private.boot(), dbext_private.in_second_session(text, jsonb) TO dbext_owner;
 -- Partitions belong to whoever made them: their triggers and rows are a superuser's business, on behalf of dbext_owner alone.
 GRANT EXECUTE ON FUNCTION dbext_private.log_partition(integer, oid, "char", timestamptz), dbext_private.adopt_partition(integer, oid),
@@ -136,7 +138,8 @@ GRANT EXECUTE ON FUNCTION
     dbext_private.refuse_tracking_here(oid, name),
     dbext_private.begin_tracking(oid, interval, text, text[], text[], integer, text, name),
     dbext_private.baseline_statement(integer),
-    dbext_private.lock_statement(oid),
+    dbext_private.drops_triggers(oid, text),
+    dbext_private.lock_statement(oid, boolean),
     dbext_private.trigger_commands(integer, oid),
     dbext_private.untrigger_commands(oid),
     dbext_private.partition_tree(oid),

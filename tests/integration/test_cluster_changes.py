@@ -36,6 +36,7 @@ def test_a_standby_does_not_seal_and_a_promoted_one_asks_first(make_cluster, ope
     table = Tracked(database, DEFINITION, rows="VALUES (1, 'one')")
     table.day(1)
     now = table.session.execute("SELECT current_setting('dbext.now')").fetchone()[0]
+    table.execute("BEGIN; INSERT INTO entry VALUES (2, 'two'); PREPARE TRANSACTION 'left'")
     cluster.stop()
     (cluster.data / "standby.signal").touch()
     os.chown(cluster.data / "standby.signal", (cluster.data / "PG_VERSION").stat().st_uid, -1)
@@ -43,16 +44,23 @@ def test_a_standby_does_not_seal_and_a_promoted_one_asks_first(make_cluster, ope
     table.session = database.connect()
     table.set_now(now)
     assert refusal(table.session, table) == "DP031"
+    with pytest.raises(psycopg.Error) as retained:
+        table.execute("SELECT dp_retain('entry', '1 day', segments => true)")
+    assert retained.value.sqlstate == "DP031"
     table.session.execute("SELECT pg_promote()")
     assert table.fetch("SELECT pg_is_in_recovery()") == [(False,)]
     assert refusal(table.session, table) == "DP031"
     table.execute("UPDATE entry SET value = 'after'")
+    with pytest.raises(psycopg.Error, match="a prepared transaction has written") as confirmed:  # and no writer waits behind
+        table.execute("SELECT dp_confirm_upgrade()")
+    assert confirmed.value.sqlstate == "DP031"
+    table.execute("COMMIT PREPARED 'left'")
     table.execute("SELECT dp_confirm_upgrade()")
     assert table.seal() == 0
     assert table.settled() == {1: "one"}
     table.seal_through(1)
-    assert table.settled() == {1: "after"}
-    assert sum(taken for (taken,) in table.fetch("SELECT taken FROM dbext_private.seal")) == 2
+    assert table.settled() == {1: "after", 2: "two"}
+    assert sum(taken for (taken,) in table.fetch("SELECT taken FROM dbext_private.seal")) == 3
 
 
 @pytest.mark.slow

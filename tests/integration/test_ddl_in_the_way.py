@@ -133,3 +133,30 @@ def test_default_privileges_give_nobody_a_segment(tracked, database):
     rights = "SELECT count(*) FROM pg_class AS c, aclexplode(c.relacl) AS a WHERE c.relname ~ '^log_1' AND a.grantee <> c.relowner"
     database.execute(f"ALTER DEFAULT PRIVILEGES FOR ROLE dbext_owner REVOKE ALL ON TABLES FROM {role}, PUBLIC")
     assert table.fetch(rights) == [(0,)]
+
+
+SHAPES = {"a table": ("id integer PRIMARY KEY, value text", ""), "partitions": ("id integer PRIMARY KEY, value text) PARTITION BY RANGE (id", "CREATE TABLE part PARTITION OF entry DEFAULT")}
+TRIGGERS_CHANGE = ("SELECT dp_track('entry', capture => 'row')", "SELECT dp_track('entry', capture => 'statement')", "SELECT dp_rebase('entry')", "SELECT dp_untrack('entry')")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_who_has_read_and_then_writes_is_not_ended_by_a_deadlock(tracked, database, shape):
+    """Whoever changes triggers does not keep writers waiting while he waits for readers: they may be the same."""
+    definition, partition = SHAPES[shape]
+    table = tracked(definition)
+    table.execute(partition + "; INSERT INTO entry VALUES (1, '')")
+    moment = table.session.execute("SHOW dbext.now").fetchone()[0]
+    for number, command in enumerate(TRIGGERS_CHANGE, start=1):
+        application = database.connect(autocommit=False)
+        application.execute("SET LOCAL lock_timeout = '20s'; SELECT * FROM entry")
+        owner = Actor(database, moment)
+        owner.begin(command)
+        settle(table.session, [owner])
+        application.execute("UPDATE entry SET value = value || '.'")
+        application.commit()
+        application.close()
+        owner.finish()
+        assert owner.error is None
+        owner.session.close()
+        assert table.fetch("SELECT value FROM entry") == [("." * number,)]
+    assert table.fetch("SELECT new_2 FROM {log} WHERE op = 'U' ORDER BY number") == [("." * number,) for number in range(1, len(TRIGGERS_CHANGE) + 1)]

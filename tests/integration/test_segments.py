@@ -231,6 +231,46 @@ def test_what_is_forgotten_as_unused_takes_its_segments_along(segmented):
     assert segmented.fetch("SELECT relname FROM pg_class WHERE relname ~ '^log_1_[0-9]+'") == []
 
 
+def test_nothing_of_what_was_recorded_is_dropped_by_hand(segmented):
+    """Writers would fail, and nobody could tell what is lost."""
+    segmented.execute("SET session_replication_role = replica")
+    parts = [f"log_1_{number}" for number in segments(segmented)] + ["log_1", "deferred_1", "admission_1", "change_1"]
+    for command in [f"DROP TABLE dbext_private.{name} CASCADE" for name in parts]:
+        with pytest.raises(psycopg.Error) as refused:
+            segmented.execute(command)
+        assert (refused.value.sqlstate, "dp_retain" in refused.value.diag.message_hint) == ("DP004", True), command
+    segmented.execute("UPDATE entry SET value = 'written'")
+    segmented.seal_through(4)
+    require_whole(segmented)
+
+
+@pytest.mark.parametrize("current", [True, False])
+def test_a_segment_dropped_by_hand_all_the_same_is_marked_and_made_good(segmented, current):
+    """As a restore might do that drops first what it makes: the next seal leads capture back to the log, and says so."""
+    segmented.execute("UPDATE entry SET value = 'lost' WHERE id = 1")
+    segmented.execute(f"SET check_function_bodies = off; DROP TABLE dbext_private.log_1_{segments(segmented)[-1 if current else 0]}; RESET check_function_bodies")
+    segmented.seal_through(4)
+    assert [(day, end, kind) for day, end, kind, _ in segmented.events()] == [(4, None, "changelog")]
+    segmented.execute("UPDATE entry SET value = 'written' WHERE id = 2; SELECT dp_rebase('entry')")
+    live(segmented, range(5, 16))
+    assert segments(segmented)[0] > 3
+    assert [kind for _, end, kind, _ in segmented.events() if end is None] == []
+    require_whole(segmented)
+
+
+def test_a_publication_of_all_tables_hinders_nothing(table):
+    """What has no key has another identity, or nothing could be deleted from it."""
+    table.execute("CREATE PUBLICATION everything FOR ALL TABLES")
+    live(table, range(10))
+    assert segments(table)[0] > 1
+    table.execute("SELECT dp_rebase('entry'); SELECT dp_retain('entry', '0 days'); SELECT dp_confirm_upgrade(); UPDATE dbext_private.runtime SET python_path = python_path")
+    live(table, range(10, 14))
+    require_whole(table)
+    without = """SELECT c.relname::text FROM pg_class AS c WHERE c.relnamespace IN ('dbext_private'::regnamespace, 'dbext'::regnamespace, 'dp_release'::regnamespace)
+        AND c.relkind = 'r' AND c.relreplident <> 'f' AND NOT EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisprimary)"""
+    assert table.fetch(without) == [("only_a_superuser_drops_dbext",)]  # nothing is ever in it
+
+
 def test_columns_come_widen_and_go_in_all_segments(segmented):
     segmented.execute("CREATE TYPE mood AS ENUM ('sad'); ALTER TABLE entry ADD COLUMN number integer, ADD COLUMN m mood")
     segmented.track(columns=["id", "value", "number", "m"])
