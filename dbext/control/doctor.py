@@ -53,9 +53,11 @@ def doctor(
             raise NotPermitted("the doctor must see everything: connect as a superuser", hint="Such as --dsn 'user=postgres dbname=...'")
         eyes = [Eyes(connection, api=api), *_viewers(connection, {"reader": reader_dsn, "analyst": analyst_dsn}, stack)]
         found = examine(eyes, dsn)
-        output.write([_row(one, form) for one in found], COLUMNS if form is not Format.TABLE else _SHOWN, form)
         if form is Format.TABLE:
-            _explain(found)
+            output.write(_table(found), _SHOWN, form)
+            _explain(found, shows_safe=not (fix or dry_run))
+        else:
+            output.write([asdict(one) for one in found], COLUMNS, form)
         if fix or dry_run:
             _apply(connection, found, dry_run=dry_run)
         if fix and not dry_run:
@@ -65,20 +67,23 @@ def doctor(
     return ExitCode.FAILED if counts["error"] or counts["warning"] else ExitCode.DONE
 
 
-_SHOWN = ("severity", "check", "subject", "what")
+_SHOWN = ("severity", "check", "role", "subject", "what")
 
 
-def _row(one: Finding, form: Format) -> dict[str, object]:
-    row = asdict(one)
-    return {name: row[name] for name in (_SHOWN if form is Format.TABLE else COLUMNS)}
+def _table(found: Sequence[Finding]) -> list[dict[str, object]]:
+    """Return a row for each thing that is wrong, with all roles that see it."""
+    roles: dict[tuple[str, ...], list[str]] = {}
+    for one in found:
+        roles.setdefault((one.severity, one.check, one.subject, one.what), []).extend([one.role] if one.role else [])
+    return [dict(zip(_SHOWN, (severity, check, ", ".join(seen), *rest), strict=True)) for (severity, check, *rest), seen in roles.items()]
 
 
-def _explain(found: Sequence[Finding]) -> None:
-    """Say of each kind of finding why it matters, and what puts each right."""
+def _explain(found: Sequence[Finding], *, shows_safe: bool) -> None:
+    """Say of each kind of finding why it matters, and what puts each right; not again what is about to be run."""
     for name in dict.fromkeys(one.check for one in found):
         same = [one for one in found if one.check == name]
         step(f"{name}: {same[0].why}")
-        for fix in dict.fromkeys(one.fix for one in same if one.fix):
+        for fix in dict.fromkeys(one.fix for one in same if one.fix and (shows_safe or not one.safe)):
             step(f"    {'fix (safe)' if same[0].safe else 'fix'}: {fix}")
 
 

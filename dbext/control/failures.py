@@ -64,6 +64,8 @@ def as_dbext_error(error: BaseException) -> DbextError:
         diagnosis = error.diag
         hint = diagnosis.message_hint or (WHO_MAY if error.sqlstate == "42501" else None)
         return DbextError(diagnosis.message_primary, detail=diagnosis.message_detail, hint=hint)
+    if isinstance(error, OSError) and error.filename:
+        return DbextError(f"{error.filename}: {error.strerror}")
     return DbextError(str(error).strip() or type(error).__name__)
 
 

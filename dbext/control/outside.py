@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 
+from dbext.control.database import api_schema
 from dbext.control.delivery import Deliveries
 from dbext.control.target import Delivery
 from dbext.control.witness import Guard, file_witness
@@ -64,6 +65,7 @@ class Outside:
 @contextlib.contextmanager
 def outside(source: psycopg.Connection, places: Places, *, thorough: bool) -> Iterator[Outside]:
     """Open what is outside and check the ledger against it. `thorough`: compare all that the release target has of each release."""
+    api_schema(source)
     with contextlib.ExitStack() as opened:
         file_guard = None
         if places.witness is not None:

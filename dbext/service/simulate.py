@@ -142,8 +142,9 @@ def _drawn(noises: Sequence[Noise], count: int) -> np.ndarray:
 def _said(noises: Sequence[Noise]) -> str:
     """Say what the noise is, of the widest."""
     widest = max(noises, key=lambda one: one.variance)
-    law = "Laplace" if isinstance(widest, DiscreteLaplace) else "Gaussian"
-    return f"discrete {law}, deviation {widest.variance**0.5:.6g}"
+    if isinstance(widest, DiscreteLaplace):
+        return f"discrete Laplace, scale {float(widest.scale):.6g}"
+    return f"rounded Gaussian, sigma {float(widest.sigma_squared) ** 0.5:.6g}"
 
 
 def wave(ticks: int, cells: int) -> np.ndarray:

@@ -106,6 +106,8 @@ def test_simulate_needs_no_database(dbext, tmp_path):
     assert len(json.loads(times.stdout)) == 30 * len(rows)
     data.write_text("day,all\n1,many\n")
     assert dbext("simulate", str(declaration), "--source", str(data)).returncode == 2
+    absent = dbext("simulate", str(tmp_path / "absent.sql"))
+    assert (absent.returncode, absent.stderr) == (1, f"error: {tmp_path / 'absent.sql'}: No such file or directory\n")
 
 
 def test_simulate_reads_a_private_table_for_administrators_alone_and_stores_nothing(dbext, tickets, tmp_path):
@@ -140,8 +142,9 @@ def test_explain_of_an_unknown_release_is_an_error_with_a_message(dbext, tickets
     assert done.stderr.startswith("error: ")
 
 
-def test_a_database_without_the_extension(dbext, empty_database):
-    done = dbext("status", "--dsn", empty_database.dsn())
+@pytest.mark.parametrize("command", ["status", "publish", "worker"])
+def test_a_database_without_the_extension(dbext, empty_database, command):
+    done = dbext(command, *(["--once"] if command == "worker" else []), "--dsn", empty_database.dsn())
     assert done.returncode == 1
     assert "does not have the extension dbext" in done.stderr
     assert "hint: " in done.stderr

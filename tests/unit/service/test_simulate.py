@@ -29,6 +29,12 @@ def test_errors_are_those_the_planner_predicts(text):
     assert found[0].chosen
 
 
+@pytest.mark.parametrize(("delta", "noise"), [(0, "discrete Laplace, scale "), ("1e-6", "rounded Gaussian, sigma ")])
+def test_noise_is_called_what_plans_call_it(delta, noise):
+    _, found = simulate(read_declaration(TOTAL.format(delta)), wave(24, 1), 1, 1)
+    assert {one.noise.startswith(noise) for one in found} == {True}
+
+
 def predicted(method):
     """Return the root of the mean squared error over all periods, exactly: no draws, hence no chance."""
     return float(np.sqrt((method.answers**2 @ [noise.variance for noise in method.noises]).mean()))
