@@ -22,6 +22,15 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION dbext_private.segment_name(integer, integer) IS 'Name of a segment of a log; without a segment, of the log itself, from which its segments inherit.';
 
+CREATE FUNCTION dbext_private.is_being_restored() RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    -- No other client than those that put dumps back turns this setting off, and only a superuser puts the changelog back.
+    SELECT NOT current_setting('check_function_bodies')::boolean AND (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = session_user)
+        AND NOT dbext_private.is_home()
+$$;
+COMMENT ON FUNCTION dbext_private.is_being_restored() IS
+    'Whether rows that come are those of a dump: what it puts back after the triggers, in a second step, was recorded where it was taken.';
+
 CREATE FUNCTION dbext_private.confirm_relation(table_id integer, relation oid) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -29,7 +38,9 @@ BEGIN
         SELECT FROM dbext_private.tracked_table AS t JOIN pg_namespace AS n ON n.nspname = t.schema_name
         JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = t.table_name
         WHERE t.table_id = confirm_relation.table_id AND c.oid = coalesce(pg_partition_root(confirm_relation.relation), confirm_relation.relation)) THEN
-        RETURN true;
+        RETURN NOT dbext_private.is_being_restored();
+    ELSIF NOT EXISTS (SELECT FROM dbext_private.tracked_table AS t WHERE t.table_id = confirm_relation.table_id) THEN
+        RETURN false;  -- a copy of the schema alone, where nothing is tracked
     ELSIF EXISTS (SELECT FROM dbext_private.tracked_partition AS p WHERE (p.table_id, p.relation) = (confirm_relation.table_id, confirm_relation.relation)) THEN
         RETURN false;  -- a partition that was detached behind our back: its rows are no longer the table's
     END IF;
@@ -37,7 +48,7 @@ BEGIN
         'Drop that trigger; dp_track makes the right ones.', 'DP099');
 END $$;
 COMMENT ON FUNCTION dbext_private.confirm_relation(integer, oid) IS
-    'Called when OIDs differ from those at dp_track (a restored database, a partition): names decide whether the trigger sits on its own table. False: a detached partition.';
+    'Called when OIDs differ from those at dp_track (a restored database, a partition): names decide whether the trigger sits on its own table. False: nothing is to be recorded.';
 
 CREATE FUNCTION dbext_private.capture_events(table_id integer) RETURNS text[]
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$

@@ -198,6 +198,10 @@ DECLARE
     table_number integer := forgotten;
 BEGIN
     IF forgotten IS NULL THEN
+        -- A copy of the schema alone has run-time tables of numbers that nobody has.
+        PERFORM setval(s.name, s.number) FROM (SELECT pg_get_serial_sequence('dbext_private.tracked_table', 'table_id')::regclass AS name,
+            max(substring(c.relname FROM '^log_(\d{1,9})$')::integer) AS number FROM pg_class AS c WHERE c.relnamespace = 'dbext_private'::regnamespace) AS s
+        WHERE s.number > coalesce(pg_sequence_last_value(s.name), 0);
         INSERT INTO dbext_private.tracked_table (schema_name, table_name, relation, tick_kind, tick_size, time_zone, first_tick, tracked, tracked_at)
         SELECT n.nspname, c.relname, c.oid, parts.kind, parts.size, zone, tick_now, false, moment
         FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation

@@ -173,6 +173,24 @@ def test_a_partitioned_table_comes_back_from_an_archive(tracked, empty_database,
     assert restored.fetch("SELECT sum(mismatched) FROM dbext_private.seal") == [(0,)]
 
 
+@pytest.mark.parametrize("capture", ["statement", "row"])
+def test_a_copy_of_the_schema_alone_is_written_to_and_tracked_anew(tracked, empty_database, capture):
+    """Nothing is tracked there: triggers that came along record nothing and stop nobody."""
+    table = tracked(capture=capture)
+    archive(table.database.cluster, table.database.name, empty_database.name, "--schema-only")
+    copy = Restored(empty_database, table)
+    copy.execute("INSERT INTO entry VALUES (1, 'one'), (2, 'two'); UPDATE entry SET value = 'x'; DELETE FROM entry WHERE id = 1")
+    copy.day(0)
+    copy.track(capture=capture)
+    ((copy.number,),) = copy.fetch("SELECT table_id FROM dbext_private.tracked_table")
+    assert copy.number > table.number
+    copy.execute("UPDATE entry SET value = 'y'; TRUNCATE entry; INSERT INTO entry VALUES (3, 'three')")
+    copy.day(1)
+    copy.execute(f"SELECT dbext_private.seal_table({copy.number})")
+    assert copy.settled() == contents(copy) == {3: "three"}
+    assert copy.fetch(f"SELECT count(*) FROM dbext_private.log_{table.number}") == [(0,)]
+
+
 def test_others_archives_are_restored_beside_tracked_tables(tracked, empty_database):
     """The event triggers have nothing to say about tables that are not tracked, and stop nobody who loads rows with triggers disabled."""
     table = tracked(rows="VALUES (1, 'one')")
