@@ -2,11 +2,12 @@
 #   make demo ARGS="--keep"     make test ARGS="tests/unit -k accountant"     make PYTHON=/usr/bin/python3.11 test
 PYTHON ?= /usr/bin/python3
 ARGS ?=
+NAME ?= accuracy
 # One worker per core, each with a private server of its own; ARGS="-n 0" runs everything in one process (for a debugger, say).
 WORKERS = -n auto --maxprocesses 4 --dist worksteal
 BOOTSTRAP = $(PYTHON) -m dbext.control.bootstrap
 
-.PHONY: help demo test test-bi test-crash test-versions lint clean
+.PHONY: help demo test test-bi test-crash test-versions benchmark lint clean
 
 help:
 	@echo "make demo   install what is missing, then replay a real year of data and publish private releases of it"
@@ -14,6 +15,7 @@ help:
 	@echo "make test-crash   kill the server two hundred times at random moments, and hold what is stored against what was acknowledged"
 	@echo "make test-versions   try the whole way, from installing to dropping, on each major version of PostgreSQL"
 	@echo "make test-bi   read releases as psql, pandas, JDBC, DuckDB, dbt and Superset in a browser do (installs those)"
+	@echo "make benchmark NAME=accuracy ARGS=--quick   measure anew what the pages on accuracy and costs say (NAME: a file of benchmarks/)"
 	@echo "make lint   check the style of all sources"
 	@echo "make clean  remove what the others made outside this folder"
 
@@ -31,6 +33,9 @@ test-crash:
 
 test-versions:
 	@$(BOOTSTRAP) --extra test -- tests/versions.py
+
+benchmark:
+	@$(BOOTSTRAP) --extra test -- -m benchmarks.$(NAME) $(ARGS)
 
 lint:
 	@$(BOOTSTRAP) --extra test --no-server -- -m ruff check .
