@@ -27,7 +27,7 @@ def typed(document: Path) -> list[str]:
     return [line.removeprefix("$ ").strip() for line in lines]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_command_exists(document, dbext):
     for line in typed(document):
         if target := re.match(r"make (\w+)", line):
@@ -36,11 +36,24 @@ def test_every_command_exists(document, dbext):
             assert dbext(command[1], "--help").returncode == 0, line
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_leads_somewhere(document):
-    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
-    local = [link for link in links if "://" not in link and not link.startswith("mailto:")]
-    assert [link for link in local if not (document.parent / link).exists()] == []
+    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", document.read_text(encoding="utf-8"))
+    local = [(document.parent / path if path else document, place) for path, place in links if "://" not in path and not path.startswith("mailto:")]
+    assert [path for path, _ in local if not path.exists()] == []
+    assert [(path.name, place) for path, place in local if place and place not in headings(path)] == []
+
+
+def headings(document: Path) -> set[str]:
+    """Return the headings of a document as links name them."""
+    prose = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", prose, re.MULTILINE)}
+
+
+def test_every_page_is_found_from_the_index():
+    linked = set(re.findall(r"\]\(([a-z-]+\.md)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8")))
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"} == linked
+    assert "(docs/README.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_tour_runs_as_it_stands(empty_database):
