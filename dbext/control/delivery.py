@@ -88,7 +88,7 @@ class Deliveries:
             return None
         if self._target is None or self._target.connection.closed or self._target.name != name:
             self.close()
-            connection = connect(self.dsn, APPLICATION_NAME)
+            connection = connect(self.dsn, APPLICATION_NAME, "--release-dsn")
             try:
                 # A source that sends nothing there may have forgotten that it did.
                 name = name or known_name(connection)

@@ -60,6 +60,8 @@ class FileWitness:
                 f"there is no {self.name}, but a witness has seen this ledger before",
                 hint="Give the right path; or begin a new one, which takes the ledger as it is for the truth, with --new-witness.",
             )
+        if not self.path.parent.is_dir():
+            raise NotSupported(f"the folder of {self.name} does not exist", hint="Make it, and let the worker's account write there.")
         file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

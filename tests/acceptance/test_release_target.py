@@ -136,6 +136,9 @@ def test_without_an_address_nothing_is_delivered_and_it_is_said(dbext, source):
     assert done.returncode == 1
     assert "--release-dsn" in done.stderr
     assert source.value("SELECT status FROM dbext.release_status") == "to be delivered"
+    lost = dbext("publish", "--dsn", source.dsn(), "--release-dsn", source.dsn().replace(source.name, "no_such_database"))
+    assert lost.returncode == 5
+    assert "hint: Name the release target with --release-dsn" in lost.stderr
 
 
 def test_a_release_may_come_back_and_another_target_is_refused(source, outside):

@@ -241,6 +241,8 @@ def test_witness_files_are_told_apart(tickets, tmp_path):
         publish(tickets, tmp_path / "elsewhere")
     assert "--new-witness" in caught.value.hint
     publish(tickets, tmp_path / "elsewhere", new_witness=True)
+    with pytest.raises(NotSupported, match=r"folder of witness file .* does not exist"):
+        publish(tickets, tmp_path / "no folder" / "witness", new_witness=True)
     head, *rows = witness.read_text().splitlines(keepends=True)
     witness.write_text(head.replace(json.loads(head)["ledger"], "another"))
     with pytest.raises(NotSupported, match="of another database"):

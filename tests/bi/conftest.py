@@ -6,6 +6,7 @@ Not part of `make test`: `make test-bi` makes the clients' environments first. N
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import hashlib
 import json
 import os
@@ -31,6 +32,9 @@ from dbext.control.state import locked, state_folder
 from tests.conftest import Database, create_database, maintenance
 
 HERE = Path(__file__).parent
+PYTHON = Path("/usr/bin/python3")
+#: Seconds after which a client is taken to hang: far more than any takes on a slow machine.
+HANGS = 1800
 READER = "bi_reader"
 COUNTIES = ("Kaohsiung", "Tainan", "Taipei")
 DAYS = 45
@@ -100,10 +104,11 @@ def served(cluster: Cluster) -> Iterator[Served]:
 
 
 def _publish(source: Database, target: Database) -> None:
-    """Replay a wave of cases, publish every day of it, and deliver."""
+    """Replay a wave of cases that ends today, publish every day of it, and deliver: all by the day on which this begins, in UTC."""
+    today = dt.datetime.combine(dt.datetime.now(dt.timezone.utc).date(), dt.time(), dt.timezone.utc)
     keys = ", ".join(f"('{name}')" for name in COUNTIES)
     source.execute("CREATE TABLE cases (id bigint PRIMARY KEY, county text NOT NULL, status text NOT NULL)")
-    _at(source, DAYS)
+    _at(source, today - dt.timedelta(days=DAYS))
     source.execute("SELECT dp_track('cases'); SELECT dp_add_constraint('cases', 'any', max_mutations => 3)")
     source.execute("SELECT dp_set_budget('cases', epsilon => 8, delta => 1e-6); SELECT dp_publish_to('warehouse')")
     source.execute(
@@ -116,30 +121,40 @@ def _publish(source: Database, target: Database) -> None:
     )
     names = "ARRAY['Kaohsiung', 'Tainan', 'Taipei']"
     for day in range(DAYS):
-        _at(source, DAYS - day)
+        _at(source, today - dt.timedelta(days=DAYS - day))
         size = int(2 + 24 * max(0.0, 1 - abs(day - 22) / 18))
         source.execute(
             f"INSERT INTO cases SELECT %s * 10000 + i, ({names})[1 + i %% 3], 'confirmed' FROM generate_series(1, %s) AS i", [day, size]
         )
         source.execute("DELETE FROM cases WHERE id / 10000 = %s", [day - 15])
-    source.execute("RESET dbext.now")
     with connect(source.dsn()) as connection, outside(connection, Places(target.dsn()), thorough=True) as found:
+        connection.execute(_NOW, [today])
         done = publish(connection, found)
     assert not done.failed, done
 
 
-def _at(source: Database, days_ago: int) -> None:
-    source.execute("SELECT set_config('dbext.now', (date_trunc('day', now()) - %s * interval '1 day' + interval '9 hours')::text, false)", [days_ago])
+_NOW = "SELECT set_config('dbext.now', %s::timestamptz::text, false)"
 
 
-def environment_of(requirements: str) -> Path:
-    """Return the Python of a virtual environment with the requirements of a file beside this one, made if absent."""
-    path = HERE / requirements
-    folder = state_folder() / f"bi-{hashlib.sha256(path.read_bytes() + sys.version.encode()).hexdigest()[:12]}"
+def _at(source: Database, day: dt.datetime) -> None:
+    """Let it be nine in the morning of a day."""
+    source.execute(_NOW, [day + dt.timedelta(hours=9)])
+
+
+def environment_of(name: str) -> Path:
+    """Return the Python of a virtual environment with the requirements of that name, made if absent.
+
+    Where a run under the same version of Python was recorded beside this file, packages are those of that run.
+    """
+    version = environment.version_of(PYTHON)
+    frozen = HERE / f"frozen-{name}-{version[0]}.{version[1]}.txt"
+    wanted = ["-r", HERE / f"requirements-{name}.txt", *(["-c", frozen] if frozen.exists() else [])]
+    said = b"".join(one.read_bytes() for one in wanted if isinstance(one, Path))
+    folder = state_folder() / f"bi-{hashlib.sha256(said + sys.version.encode()).hexdigest()[:12]}"
     with locked("bi"):
         if not environment.is_complete(folder):
-            environment.make(Path("/usr/bin/python3"), folder)
-            environment.install_into(folder, ["-r", str(path)])
+            environment.make(PYTHON, folder)
+            environment.install_into(folder, [str(one) for one in wanted])
             (folder / environment.COMPLETE).touch()
     return folder / "bin" / "python"
 
@@ -147,7 +162,7 @@ def environment_of(requirements: str) -> Path:
 @pytest.fixture(scope="session")
 def clients() -> Path:
     """The Python of the clients that are not Superset."""
-    return environment_of("requirements-clients.txt")
+    return environment_of("clients")
 
 
 @pytest.fixture(scope="session")
@@ -157,7 +172,7 @@ def run(served: Served) -> Callable[..., Any]:
     def carry_out(*command: object, **variables: str) -> str:
         inherited = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         done = subprocess.run(
-            [str(one) for one in command], capture_output=True, text=True, check=False, timeout=300,
+            [str(one) for one in command], capture_output=True, text=True, check=False, timeout=HANGS,
             env={**inherited, **served.environment, "RELEASE_URL": served.url, **variables}, cwd=HERE,
         )  # fmt: skip
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

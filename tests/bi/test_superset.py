@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import struct
 import subprocess
-import time
 import urllib.request
 import zlib
 from pathlib import Path
@@ -16,7 +14,7 @@ import numpy as np
 import pytest
 
 from dbext.control.state import locked
-from tests.bi.conftest import HERE, PERIODS, environment_of, program
+from tests.bi.conftest import HANGS, HERE, PERIODS, environment_of, program
 
 CONFIGURATION = """
 SECRET_KEY = "for a throw-away server of a test"
@@ -30,7 +28,7 @@ PREVENT_UNSAFE_DB_CONNECTIONS = False
 
 @pytest.fixture(scope="session")
 def superset_python():
-    return environment_of("requirements-superset.txt")
+    return environment_of("superset")
 
 
 @pytest.fixture(scope="session")
@@ -43,18 +41,15 @@ def superset(superset_python, tmp_path_factory):
         "PATH": os.environ["PATH"], "HOME": str(folder), "SUPERSET_CONFIG_PATH": str(folder / "superset_config.py"), "FLASK_APP": "superset",
     }  # fmt: skip
     _prepare(command, folder, environment, superset_python.parent.parent / "superset-prepared.db")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
-            [command, "run", "-h", "127.0.0.1", "-p", str(port), "--with-threads"], env=environment, cwd=folder, stdout=log, stderr=log
+            [superset_python, HERE / "clients" / "serve_superset.py"], env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True
         )
-    base = f"http://127.0.0.1:{port}"
-    _wait_until_healthy(base, process, folder / "log")
-    yield base
-    process.terminate()
-    process.wait(30)
+    with process:
+        try:
+            yield _address(process, folder / "log")
+        finally:
+            process.kill()
 
 
 def _prepare(command: Path, folder: Path, environment: dict[str, str], kept: Path) -> None:
@@ -66,19 +61,18 @@ def _prepare(command: Path, folder: Path, environment: dict[str, str], kept: Pat
         for arguments in (["db", "upgrade"], ["fab", "create-admin", *user], ["init"]):
             done = subprocess.run([command, *arguments], env=environment, cwd=folder, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr[-3000:]
-        shutil.copy(folder / "superset.db", kept)
+        shutil.copy(folder / "superset.db", kept.with_suffix(".made"))
+        kept.with_suffix(".made").rename(kept)
 
 
-def _wait_until_healthy(base: str, process: subprocess.Popen, log: Path) -> None:
-    deadline = time.monotonic() + 180
-    while True:
-        try:
-            with urllib.request.urlopen(f"{base}/health", timeout=5) as reply:  # noqa: S310 - our own server
-                assert reply.status == 200
-                return
-        except OSError:
-            assert process.poll() is None and time.monotonic() < deadline, log.read_text()[-3000:]  # noqa: PT018
-            time.sleep(0.5)
+def _address(process: subprocess.Popen, log: Path) -> str:
+    """Return where it is served, once it is: it prints its port."""
+    port = next((line.split()[1] for line in process.stdout if line.startswith("port ")), None)
+    assert port is not None, log.read_text()[-3000:]
+    base = f"http://127.0.0.1:{port}"
+    with urllib.request.urlopen(f"{base}/health", timeout=HANGS) as reply:  # noqa: S310 - our own server
+        assert reply.status == 200
+    return base
 
 
 def colours(path: Path) -> int:

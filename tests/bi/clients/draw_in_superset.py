@@ -21,8 +21,24 @@ FLAGS = (
 )  # fmt: skip
 
 
+#: Whether a chart is there, with something on it.
+PAINTED = """return Array.from(document.querySelectorAll("canvas")).some(function (canvas) {
+    return canvas.width * canvas.height > 0
+        && canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some(function (value) { return value > 0; });
+});"""
+#: Seconds after which anything is taken to hang.
+HANGS = 600
+
+
+def is_still(page):
+    """Whether the page looks the same twice: the line is animated."""
+    before = page.get_screenshot_as_png()
+    time.sleep(1)
+    return page.get_screenshot_as_png() == before
+
+
 def post(session, path, **content):
-    reply = session.post(f"{BASE}/api/v1/{path}", json=content, timeout=120)
+    reply = session.post(f"{BASE}/api/v1/{path}", json=content, timeout=HANGS)
     assert reply.ok, f"{path}: {reply.status_code} {reply.text}"
     return reply.json()
 
@@ -44,7 +60,7 @@ def log_in():
 def make_chart(session):
     database = post(session, "database/", database_name="Releases", sqlalchemy_uri=DATABASE, expose_in_sqllab=True)["id"]
     dataset = post(session, "dataset/", database=database, schema="dp_release", table_name="confirmed_14d")["id"]
-    described = session.get(f"{BASE}/api/v1/dataset/{dataset}", timeout=60).json()["result"]
+    described = session.get(f"{BASE}/api/v1/dataset/{dataset}", timeout=HANGS).json()["result"]
     # Superset takes a series whose names end like this, as its own forecasts do, for a line with a band around it.
     figures = [metric("entered", "confirmed__yhat"), metric("lower_95", "confirmed__yhat_lower"), metric("upper_95", "confirmed__yhat_upper")]
     form = {
@@ -82,15 +98,15 @@ def draw(chart):
     browser = webdriver.Chrome(options=options, service=Service(DRIVER))
     try:
         browser.get(f"{BASE}/login/")
-        wait = WebDriverWait(browser, 120)
+        wait = WebDriverWait(browser, HANGS)
         wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, "input[name=username], input#username, [data-test=username-input]"))
         browser.find_element(By.CSS_SELECTOR, "input[name=username], input#username, [data-test=username-input]").send_keys("admin")
         browser.find_element(By.CSS_SELECTOR, "input[type=password]").send_keys("admin\n")
         wait.until(lambda page: "/login" not in page.current_url)
         browser.get(f"{BASE}/explore/?slice_id={chart}&standalone=1")
-        wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, ".echarts-for-react canvas, [data-test=chart-container] canvas, canvas, svg path"))
+        wait.until(lambda page: page.execute_script(PAINTED))
         wait.until(lambda page: not page.find_elements(By.CSS_SELECTOR, "[data-test=loading-indicator], .loading"))
-        time.sleep(3)  # the line is animated
+        wait.until(is_still)
         browser.save_screenshot(SCREENSHOT)
         return browser.find_element(By.TAG_NAME, "body").text
     finally:
