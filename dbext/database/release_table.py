@@ -9,13 +9,15 @@ from dbext.database.effects import GroupColumn, keys_sql
 from dbext.database.identifiers import qualified, quote_ident, quote_literal
 from dbext.database.session import DatabaseError, Session
 from dbext.database.statements import statements
-from dbext.errors import BadArgument, NotSupported
+from dbext.errors import BadArgument, NotSupported, UnknownObject
 from dbext.privacy.measure import Measure
 from dbext.query.labels import RESERVED, columns_of_bins, columns_of_labels
 
 SQL = statements("release_table")
 SCHEMA = "dp_release"
 LOCK_TIMEOUT = "2s"
+#: No such table, no such column.
+_NOT_THERE = ("42P01", "42703")
 READERS = "dbext_reader, dbext_analyst, dbext_admin"
 ADMINISTRATORS = "dbext_admin"
 
@@ -228,6 +230,19 @@ def drop(session: Session, name: str, *, reports: bool = False) -> bool:
     finally:
         session.fetch(SQL["set_lock_timeout"], before)
     return True
+
+
+def add_rows(session: Session, name: str, statement: str, *parameters: object) -> None:
+    """Add rows to a release's table; say so if somebody has dropped, renamed or altered it."""
+    try:
+        session.execute(statement, *parameters)
+    except DatabaseError as fault:
+        if fault.sqlstate in _NOT_THERE:
+            raise UnknownObject(
+                f"table {SCHEMA}.{name}, or a column of it, was dropped or renamed by hand",
+                hint=f"Give it its name back, or end the release: SELECT dp_drop_release('{name}');",
+            ) from fault
+        raise
 
 
 def rows_sql(made: ReleaseTable) -> str:

@@ -102,7 +102,13 @@ def require_labels(session: Session, release: Release) -> None:
 
 def require_readable(session: Session, release: Release, column: str) -> None:
     """Refuse a caller who may not read the values of a release table: whoever may is shown nothing new by sums of its nodes."""
-    if not session.fetch(SQL["readable"], release.name, column)[0]["readable"]:
+    readable = session.fetch(SQL["readable"], release.name, column)[0]["readable"]
+    if readable is None:
+        raise UnknownObject(
+            f"column {shown(column)} of dp_release.{release.name} was dropped or renamed by hand",
+            hint=f"Give it its name back, or end the release: SELECT dp_drop_release('{release.name}');",
+        )
+    if not readable:
         raise NotPermitted(
             f"you may not read column {shown(column)} of dp_release.{release.name}",
             hint="Members of dbext_reader may, once a superuser has admitted them: GRANT USAGE ON SCHEMA dbext, dp_release TO role;",

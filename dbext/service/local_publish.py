@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbext.database import ledger, nodes, releases, reports
+from dbext.database import ledger, nodes, release_table, releases, reports
 from dbext.database.catalog import TrackedTable
 from dbext.database.effects import GroupColumn
 from dbext.database.nodes import Source
@@ -158,7 +158,9 @@ def publish(session: Session, release: Release) -> int:
         return 0
     rows = [combined(due.plan, wanted[period], known) for period in ready]
     windows = [due.plan.mechanism.window(period) for period in ready]
-    session.execute(
+    release_table.add_rows(
+        session,
+        release.name,
         reports.rows_sql(due.table),
         release.release_id,
         release.table_id,

@@ -136,7 +136,9 @@ def answered(session: Session, due: Due, periods: Sequence[int]) -> list[Answers
 def _add_rows(session: Session, due: Due, periods: Sequence[int], made: Sequence[Answers]) -> None:
     """Write the rows of several periods; `made` holds for each reading the numbers of each period."""
     windows = [due.publication.window(period) for period in periods]
-    session.execute(
+    release_table.add_rows(
+        session,
+        due.release.name,
         release_table.rows_sql(due.table),
         due.release.release_id,
         due.release.table_id,

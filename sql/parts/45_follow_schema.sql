@@ -296,14 +296,21 @@ CREATE FUNCTION dbext_private.follow_drop() RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tables integer[];
+    captured integer[];
+    lost record;
 BEGIN
-    SELECT array_agg(DISTINCT t.table_id) INTO tables
+    SELECT array_agg(DISTINCT t.table_id), array_agg(t.table_id) FILTER (WHERE t.tracked) INTO tables, captured
     FROM pg_event_trigger_dropped_objects() AS o JOIN dbext_private.tracked_table AS t
         ON o.classid = 'pg_class'::regclass AND o.objid = t.relation OR o.address_names[1:2] = ARRAY[t.schema_name, t.table_name]
         OR EXISTS (SELECT FROM dbext_private.tracked_partition AS p WHERE p.table_id = t.table_id AND (o.classid = 'pg_class'::regclass AND o.objid = p.relation
             OR o.address_names[1:2] = ARRAY[p.schema_name, p.table_name]));
     IF tables IS NOT NULL AND dbext_private.is_home() THEN
         PERFORM dbext_private.follow_quietly(tables);
+        FOR lost IN SELECT t.schema_name, t.table_name FROM dbext_private.tracked_table AS t WHERE t.table_id = ANY (captured) AND t.relation = 0 LOOP
+            RAISE NOTICE 'table %.% was tracked: what was published about it stays, and its releases go on, marked capture_gap',
+                quote_ident(lost.schema_name), quote_ident(lost.table_name)
+                USING HINT = 'End them with dp_drop_release, or make the table again and call dp_track.';
+        END LOOP;
     END IF;
 EXCEPTION WHEN serialization_failure OR deadlock_detected OR lock_not_available THEN
     RAISE;

@@ -122,7 +122,7 @@ BEGIN
     END IF;
     INSERT INTO dbext_private.witness AS w (lease) VALUES (dp_require_witness.lease) ON CONFLICT (only_row) DO UPDATE SET lease = excluded.lease;
     RETURN CASE WHEN dp_require_witness.lease IS NULL THEN 'No witness is required.'
-        ELSE format('Releases and questions need a worker with a witness (dbext worker --witness or --release-dsn) within every %s.', dp_require_witness.lease) END;
+        ELSE format('Releases and questions need a worker with a witness (dbext worker --witness or --release-dsn) every %s seconds at least.', extract(epoch FROM dp_require_witness.lease)::bigint) END;
 END $$;
 COMMENT ON FUNCTION dp_require_witness(interval) IS
     'Draw noise only while a worker''s witness has vouched for the ledger not longer ago than this, and since the server was started; NULL: do not require it.';

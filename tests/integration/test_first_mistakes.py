@@ -135,3 +135,14 @@ def test_on_the_way_to_the_first_release(beginner, database):
         with database.connect(database.create_role(role, admitted=is_admitted)) as session:
             check(session, [(sql, "DP005", message, hint)])
     assert beginner.execute("SELECT count(*) FROM dbext_private.question").fetchone() == (0,)
+
+
+def test_a_dropped_table_leaves_releases_behind_and_that_is_said(beginner):
+    told = []
+    beginner.execute("SELECT dp_track('cases')")
+    beginner.add_notice_handler(lambda said: told.append((said.severity, said.message_primary, said.message_hint)))
+    beginner.execute("DROP TABLE other")
+    assert told == []
+    beginner.execute("DROP TABLE cases")
+    ((severity, message, hint),) = told
+    assert (severity, "table public.cases was tracked" in message, "dp_drop_release" in hint) == ("NOTICE", True, True)

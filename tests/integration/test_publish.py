@@ -155,7 +155,7 @@ def test_a_node_is_drawn_once_even_when_the_catalog_is_set_back(ready):
 def test_one_failing_release_does_not_stop_the_others(ready):
     for name in ("one", "two", "three"):
         ready.declare(name, BY_COUNTY.format(width=1), every="1 day", epsilon=1, groups=KEYS)
-    ready.session.execute("ALTER TABLE dp_release.two RENAME TO hidden")
+    ready.session.execute("ALTER TABLE dp_release.two ADD CONSTRAINT nothing CHECK (false)")
     ready.day(1)
     ready.publish(failures=["two"])
     assert re.search(r"release two could not be published \(SQLSTATE DP099 in [a-z]+/[a-z_]+\.py, line \d+\)", ready.warnings[0])
@@ -164,7 +164,7 @@ def test_one_failing_release_does_not_stop_the_others(ready):
         ("three", 1, "waiting"),
         ("two", 0, "failed with SQLSTATE DP099"),
     ]
-    ready.session.execute("ALTER TABLE dp_release.hidden RENAME TO two")
+    ready.session.execute("ALTER TABLE dp_release.two DROP CONSTRAINT nothing")
     ready.publish()
     assert ready.database.value("SELECT status FROM dbext.release_status WHERE release = 'two'") == "waiting"
 
@@ -180,6 +180,33 @@ def test_rows_that_could_not_be_written_follow_from_the_nodes_that_were_drawn(re
     ready.publish()
     assert [(1, [value for (value,) in ready.database.fetch("SELECT net FROM dp_release.one ORDER BY county")])] == drawn
     assert ready.database.value("SELECT count(*) FROM dbext_private.ledger WHERE kind = 'publish'") == 1
+
+
+@pytest.mark.parametrize(
+    ("harm", "undo"),
+    [
+        ("ALTER TABLE dp_release.one RENAME TO hidden", "ALTER TABLE dp_release.hidden RENAME TO one"),
+        ("ALTER TABLE dp_release.one RENAME COLUMN net TO much", "ALTER TABLE dp_release.one RENAME COLUMN much TO net"),
+        ("DROP TABLE dp_release.one CASCADE", None),
+    ],
+)
+def test_a_release_table_that_somebody_took_away_is_said_and_may_come_back(ready, harm, undo):
+    ready.declare("one", BY_COUNTY.format(width=1), every="1 day", epsilon=1, groups=KEYS)
+    ready.day(1)
+    ready.publish()
+    ready.session.execute(harm)
+    ready.day(2)
+    ready.publish(failures=["one"])
+    assert "(SQLSTATE DP002)" in ready.warnings[0]
+    with pytest.raises(psycopg.Error, match="dropped or renamed by hand") as refusal:
+        ready.session.execute("SELECT dp_range('one', %s, %s, 'A')", (ready.midnight(0), ready.midnight(1)))
+    assert (refusal.value.sqlstate, "dp_drop_release('one')" in refusal.value.diag.message_hint) == ("DP002", True)
+    if undo is None:
+        ready.session.execute("SELECT dp_drop_release('one')")
+        return
+    ready.session.execute(undo)
+    ready.publish()
+    assert ready.database.value("SELECT count(*) FROM dp_release.one") == 6
 
 
 @pytest.mark.parametrize("form", ["block", "message", "function"])
