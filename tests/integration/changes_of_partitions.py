@@ -46,6 +46,13 @@ PARTITIONS = {
         "COPY a FROM PROGRAM 'printf \"7\\tseven\\n\"'; UPDATE entry SET value = value || '!'",
     ),
     "rows that move to another partition": ranges("UPDATE entry SET id = id + 14 WHERE id < 3", "UPDATE entry SET id = 3 WHERE id = 99"),
+    "moves whose second half a trigger suppresses": ranges(
+        "UPDATE entry SET id = 14 WHERE id = 1",
+        "UPDATE entry SET id = id + 14 WHERE id IN (2, 99)",
+        before=LEAVES
+        + """; CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $f$ BEGIN RETURN NULL; END $f$;
+            CREATE TRIGGER skip BEFORE INSERT ON b FOR EACH ROW EXECUTE FUNCTION skip()""",
+    ),
     "one partition truncated": ranges("UPDATE entry SET value = 'x'; TRUNCATE a", "INSERT INTO entry VALUES (2, 'back'); TRUNCATE b, d"),
     "partitions created": ranges(
         "DELETE FROM d; CREATE TABLE e PARTITION OF entry FOR VALUES FROM (20) TO (30); INSERT INTO e VALUES (21, 'x'); INSERT INTO entry VALUES (22, 'y')",
