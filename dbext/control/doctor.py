@@ -62,7 +62,7 @@ def doctor(
             _apply(connection, found, dry_run=dry_run)
         if fix and not dry_run:
             found = examine(eyes, dsn)
-    counts = {severity: sum(one.severity == severity for one in found) for severity in SEVERITIES}
+    counts = {severity: sum(row["severity"] == severity for row in _table(found)) for severity in SEVERITIES}
     step(f"{counts['error']} errors, {counts['warning']} warnings, {counts['note']} notes")
     return ExitCode.FAILED if counts["error"] or counts["warning"] else ExitCode.DONE
 

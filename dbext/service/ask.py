@@ -80,7 +80,7 @@ def _measure(text: str | None) -> Measure:
     try:
         return Measure(text)
     except ValueError as fault:
-        raise BadArgument("measure must be one of state, net, entered, left") from fault
+        raise BadArgument("measure must be state, net, entered or left") from fault
 
 
 def _predicate(session: Session, table: TrackedTable, text: str | None) -> Predicate | None:

@@ -61,6 +61,8 @@ def test_the_table_says_what_and_standard_error_says_why(dbext, tickets):
     assert "durability" in done.stdout
     assert "durability: A crash could take back charges" in done.stderr
     assert "fix: ALTER SYSTEM SET fsync = on" in done.stderr
+    warnings = [line for line in done.stdout.splitlines() if line.split()[:1] == ["warning"]]
+    assert f" {len(warnings)} warnings" in done.stderr
     (sizes,) = [line for line in done.stdout.splitlines() if " sizes " in line]
     assert "dbext_reader, dbext_analyst" in sizes
     closing = "REVOKE EXECUTE ON FUNCTION pg_catalog.pg_database_size"
