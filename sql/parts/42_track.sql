@@ -306,7 +306,7 @@ BEGIN
     PERFORM dbext_private.refuse_tracking_here(tbl, current_user);
     -- Writers wait from here on, and a transaction that began earlier and writes later is captured by the triggers.
     -- The name is looked up once more here, and what has it by then gets the lock: begin_tracking refuses unless that is this table.
-    EXECUTE dbext_private.lock_statement(tbl, dbext_private.drops_triggers(tbl, capture));
+    PERFORM dbext_private.lock_in_turns(tbl, dbext_private.drops_triggers(tbl, capture));
     -- Not after the moment of the T marker by which a table is taken up again: no tick may end between that and the rows.
     moment := dbext_private.effective_now();
     SELECT b.table_number, b.baseline INTO table_number, baseline
@@ -385,7 +385,7 @@ DECLARE
     subject text;
     command text;
 BEGIN
-    EXECUTE dbext_private.lock_statement(tbl, true);
+    PERFORM dbext_private.lock_in_turns(tbl, true);
     subject := dbext_private.end_tracking(tbl, current_user);
     FOR command IN SELECT c FROM dbext_private.untrigger_commands(tbl) AS c LOOP
         EXECUTE command;

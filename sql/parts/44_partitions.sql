@@ -47,6 +47,32 @@ $$;
 COMMENT ON FUNCTION dbext_private.lock_statement(oid, boolean) IS
     'The lock under which a table is tracked: writers wait, partitions neither come nor go; readers wait, too, where triggers are dropped.';
 
+CREATE FUNCTION dbext_private.lock_in_turns(relation oid, drops boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    timeout text := current_setting('lock_timeout');
+    began timestamptz := clock_timestamp();
+BEGIN
+    -- Whoever waits for a lock has all that come later wait behind him, for as long as one transaction before him lasts; and whoever waits for a
+    -- partition with the table locked is in a deadlock with those who have written to that partition and go on to the table. So nothing is waited
+    -- for until others may be ended, and what was locked by then is let go in between.
+    PERFORM set_config('lock_timeout', ceil(extract(epoch FROM least(current_setting('deadlock_timeout')::interval / 3, '300 ms')) * 1000)::text, true);
+    LOOP
+        BEGIN
+            EXECUTE dbext_private.lock_statement(relation, drops);
+            EXIT;
+        EXCEPTION WHEN lock_not_available THEN
+            IF clock_timestamp() > began + nullif(timeout, '0')::interval THEN
+                RAISE;
+            END IF;
+        END;
+        PERFORM pg_sleep(0.1);
+    END LOOP;
+    PERFORM set_config('lock_timeout', timeout, true);
+END $$;
+COMMENT ON FUNCTION dbext_private.lock_in_turns(oid, boolean) IS
+    'Takes the lock of lock_statement, for as long as lock_timeout of the session allows, while others take their turns.';
+
 CREATE FUNCTION dbext_private.trigger_commands(table_id integer, only_relation oid) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
 BEGIN

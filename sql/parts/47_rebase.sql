@@ -69,7 +69,7 @@ DECLARE
     command text;
 BEGIN
     PERFORM dbext_private.refuse_tracking_here(tbl, current_user);
-    EXECUTE dbext_private.lock_statement(tbl, dbext_private.drops_triggers(tbl, NULL));
+    PERFORM dbext_private.lock_in_turns(tbl, dbext_private.drops_triggers(tbl, NULL));
     -- One moment for marker and rows: no tick may end between them.
     moment := dbext_private.effective_now();
     table_number := dbext_private.begin_rebase(tbl, current_user, moment);
@@ -171,7 +171,7 @@ CREATE FUNCTION dp_recount(tbl regclass, OUT missing bigint, OUT unexpected bigi
 SET search_path = pg_catalog, pg_temp SET row_security = off SET client_min_messages = warning SET quote_all_identifiers = off AS $$
 BEGIN
     PERFORM dbext_private.refuse_tracking_here(tbl, current_user);
-    EXECUTE dbext_private.lock_statement(tbl, false);
+    PERFORM dbext_private.lock_in_turns(tbl, false);
     EXECUTE dbext_private.begin_recount(tbl, current_user) USING dbext_private.effective_now();
     SELECT f.missing, f.unexpected, f.different INTO dp_recount.missing, dp_recount.unexpected, dp_recount.different
     FROM dbext_private.finish_recount(tbl, current_user) AS f;

@@ -160,3 +160,42 @@ def test_who_has_read_and_then_writes_is_not_ended_by_a_deadlock(tracked, databa
         owner.session.close()
         assert table.fetch("SELECT value FROM entry") == [("." * number,)]
     assert table.fetch("SELECT new_2 FROM {log} WHERE op = 'U' ORDER BY number") == [("." * number,) for number in range(1, len(TRIGGERS_CHANGE) + 1)]
+
+
+@pytest.mark.parametrize("command", [*TRIGGERS_CHANGE, "SELECT * FROM dp_recount('entry')"])
+def test_nobody_waits_behind_who_waits_for_a_transaction_that_does_not_end(tracked, database, command):
+    """Not even for one that is prepared and forgotten; and who wrote to a partition goes on to its table."""
+    table = tracked(SHAPES["partitions"][0])
+    table.execute(SHAPES["partitions"][1] + "; INSERT INTO entry VALUES (1, ''), (2, '')")
+    moment = table.session.execute("SHOW dbext.now").fetchone()[0]
+    if "statement" in command:
+        table.execute("SELECT dp_track('entry', capture => 'row')")
+    table.execute("BEGIN; UPDATE part SET value = 'prepared' WHERE id = 1; PREPARE TRANSACTION 'forgotten'")
+    application = database.connect(autocommit=False)
+    application.execute("UPDATE part SET value = 'first' WHERE id = 2")
+    owner = Actor(database, moment)
+    owner.begin(command)
+    settle(table.session, [owner])
+    for session in (table.session, application):
+        session.execute("SET lock_timeout = '20s'")
+    application.execute("UPDATE entry SET value = 'second' WHERE id = 2")
+    table.execute("INSERT INTO entry VALUES (3, '')")
+    application.commit()
+    assert owner.is_busy
+    table.execute("COMMIT PREPARED 'forgotten'")
+    owner.finish()
+    assert owner.error is None
+    owner.session.close()
+    assert table.fetch("SELECT new_2 FROM {log} WHERE op = 'U' ORDER BY number") == [("prepared",), ("first",), ("second",)]
+
+
+def test_the_callers_own_lock_timeout_ends_the_turns(tracked, database):
+    table = tracked()
+    with database.connect(autocommit=False) as writer:
+        writer.execute("INSERT INTO entry VALUES (1, 'one')")
+        table.execute("SET lock_timeout = '700ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            table.execute("SELECT dp_rebase('entry')")
+        writer.rollback()
+    table.execute("SELECT dp_rebase('entry')")
+    assert table.fetch("SHOW lock_timeout") == [("700ms",)]
