@@ -263,7 +263,7 @@ def simulate(
     declaration_file: Annotated[Path, typer.Argument(metavar="FILE", help="Declaration, with lines '-- epsilon: 1' and so on before it.")],
     *,
     source: Annotated[
-        str, typer.Option("--source", metavar="NAME", help="synthetic, dengue, tickets, or a CSV file: time, then a column per cell.")
+        str, typer.Option("--source", metavar="NAME", help="synthetic, dengue, tickets, or a CSV file: time, then a column per group.")
     ] = "synthetic",
     query_text: Annotated[
         str, typer.Option("--query", metavar="SQL", help="Read a private table instead, as an administrator; nothing is stored.")

@@ -104,5 +104,5 @@ def _whole_numbers(rows: Iterable[Sequence[object]], source: str) -> list[list[i
     except (TypeError, ValueError) as fault:
         raise BadArgument(f"{source} holds something else than a time and whole numbers") from fault
     if not numbers or not numbers[0] or len({len(row) for row in numbers}) != 1:
-        raise BadArgument(f"{source} must have rows of a time and as many whole numbers each as there are cells")
+        raise BadArgument(f"{source} must have rows of a time and as many whole numbers each as there are groups")
     return numbers

@@ -28,10 +28,10 @@ def page(name: str, exact: Sequence[float], found: Sequence[Simulated], repetiti
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Simulation</title>",
         f"<style>{STYLE}</style></head><body>",
-        f"<h1>Simulation of {escape(name)}</h1><p>{repetitions} repetitions. Errors are root mean squares in one cell; the largest error",
-        "is that of any period and cell, on average. All methods lose the same epsilon over an entry's life.</p>",
+        f"<h1>Simulation of {escape(name)}</h1><p>{repetitions} repetitions. Errors are root mean squares in one group; the largest error",
+        "is that of any period and group, on average. All methods lose the same epsilon over an entry's life.</p>",
         f"<table><tr>{''.join(f'<th>{one}' for one in HEADINGS)}</tr>{''.join(map(_row, found))}</table>",
-        f"<h2>The first cell, published once by each method</h2>{panels(exact, [(one.method, one.example) for one in found])}",
+        f"<h2>The first group, published once by each method</h2>{panels(exact, [(one.method, one.example) for one in found])}",
         f"<h2>Error by period</h2>{chart(errors)}</body></html>",
     ]
     return "\n".join(parts) + "\n"
