@@ -17,14 +17,16 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dbext.privacy.comparison import gaussian_sigma
+from benchmarks.comparison import gaussian_sigma
 
 PACKAGES = {"dpcrpy": "dpcrpy", "opendp": "opendp", "jax-privacy": "jax_privacy"}
 ABSENT = [name for name, module in PACKAGES.items() if find_spec(module) is None]
+#: Methods that work early totals out of late counts: no release can that publishes as time goes by.
+RESTATING = frozenset({"OpenDP consistent tree"})
 #: Nodes of a level, with leaves below them and without, that OpenDP's tree is measured with: all where they are fewer. Counts are whole.
 SAMPLE, _UNIT = 300, 10**6
 #: Up to here each strategy of jax-privacy is worked out; and that with buffers for the mean error, not the worst one.
@@ -51,6 +53,12 @@ def peers(periods: int, deltas: Sequence[Fraction], *, quick: bool = False) -> t
             errors = {float(delta): _at(one, float(delta)) for delta in deltas}
             found[one.name] = {delta: error for delta, error in errors.items() if math.isfinite(error)}
     return found, missing
+
+
+def best_peer(row: dict[str, Any], *, restating: bool) -> tuple[str, float] | None:
+    """Return the method in a row of figures that errs least, of those that restate the past or of all others, and its error."""
+    errors = {name: error for name, error in row.get("peers", {}).items() if (name in RESTATING) is restating}
+    return min(errors.items(), key=lambda one: one[1], default=None)
 
 
 def _at(one: Peer, delta: float) -> float:

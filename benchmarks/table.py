@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.peers import best_peer
+
 HEAD = ("kind", "size", "delta", "k = 1", "k = 2", "k = 4", "mechanism at k = 1", "in rho", "times its bound", "best other package")
+RESTATED = ("periods", "delta", "ours", "of", "as it was published", "OpenDP")
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
@@ -22,9 +25,21 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 def _compared(row: dict[str, Any]) -> list[str]:
     adds = f" in {row['adds_in']}" if row["delta"] else ""
     in_rho = [f"{row['best_in_rho']:.2f}", f"{row['best_in_rho'] / row['bound']:.4f}"] if row.get("bound") else ["", ""]
-    others = row.get("peers", {})
-    best = min(others, key=others.get, default=None)
-    return [f"`{row['chosen']}`{adds}", *in_rho, f"{others[best]:.2f} ({best})" if best else ""]
+    best = best_peer(row, restating=False)
+    return [f"`{row['chosen']}`{adds}", *in_rho, f"{best[1]:.2f} ({best[0]})" if best else ""]
+
+
+def restated_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return what running totals err by when their history is restated, ours beside the package that does so too."""
+    deltas: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        if ours := row.get("restated"):
+            of = "levels of " + ", ".join(f"{length:,}" for length in ours["levels"]) if "levels" in ours else f"`{ours['mechanism']}`"
+            other = best_peer(row, restating=True)
+            figures = f"{ours['error']:.2f}", of, f"{ours.get('published', ours['error']):.2f}", f"{other[1]:.2f}" if other else ""
+            deltas.setdefault((f"{row['size']:,}", *figures), []).append(f"{row['delta']:g}")
+    lines = [_cells([size, ", ".join(some), *figures]) for (size, *figures), some in deltas.items()]
+    return "\n".join([_cells(RESTATED), "|" + "---|" * len(RESTATED), *lines]) + "\n"
 
 
 def _cells(texts: Sequence[str]) -> str:

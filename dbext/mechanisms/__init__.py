@@ -15,5 +15,5 @@ Read it in this order:
   `sampling_wide` (discrete Laplace), `gaussian_plain` and `gaussian_wide` (rounded Gaussian).
 - `assemble`, `ranges`, `restate`: any range, and the whole history, from what has been published.
 - `error`: variances and 95% intervals; `simultaneous`: intervals that hold at every time together.
-- `unequal_budgets`, `smooth_tree`, `tree_paths`: other trees, to compare with; `randomised_response`: the local model.
+- `unequal_budgets`, `tree_paths`: other trees, to compare with; `randomised_response`: the local model.
 """

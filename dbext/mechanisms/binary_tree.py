@@ -38,6 +38,10 @@ class BinaryTree(Totals):
             period &= period - 1
         return (*numbers, (0, 1)) if self.baseline else tuple(numbers)
 
+    def squares(self) -> list[int]:
+        """Return the number of nodes of every total 1 ... horizon."""
+        return [total.bit_count() + self.baseline for total in range(1, self.horizon + 1)]
+
     def patterns(self) -> tuple[Pattern, ...]:
         """Return the tree, and the baseline."""
         return self._and_baseline(Tree(self.grid, self.horizon))

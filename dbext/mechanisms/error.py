@@ -92,11 +92,24 @@ def _sizes(draws: Draws) -> list[tuple[Noise, float, int]]:
 def _gaussian_half_width(terms: Sequence[tuple[RoundedGaussian, float, int]], tail: float) -> float:
     """Return the half-width of a sum of rounded Gaussians with any coefficients."""
     noises = {id(noise): noise for noise, _, _ in terms}
-    laws = {number: (float(noise.sigma_squared), noise.proxy, noise.slack) for number, noise in noises.items()}
-    normal = math.fsum(laws[id(noise)][0] * c * c * n for noise, c, n in terms)
-    proxy = math.fsum(laws[id(noise)][1] * c * c * n for noise, c, n in terms)
-    slack = math.fsum(laws[id(noise)][2] * n for noise, _, n in terms)
-    steps, largest = math.fsum(c * n for _, c, n in terms), max(c for _, c, _ in terms)
+    counted: dict[int, list[tuple[float, int]]] = {number: [] for number in noises}
+    for noise, c, n in terms:
+        counted[id(noise)].append((c, n))
+    return half_width_of_norms([(noises[number], norms_of(one)) for number, one in counted.items()], tail)
+
+
+def norms_of(counted: Sequence[tuple[float, int]]) -> Norms:
+    """Return what sizes of coefficients, each with a number of draws, come to."""
+    squares, sizes = math.fsum(c * c * n for c, n in counted), math.fsum(c * n for c, n in counted)
+    return Norms(squares, sizes, max(c for c, _ in counted), sum(n for _, n in counted))
+
+
+def half_width_of_norms(summed: Sequence[tuple[RoundedGaussian, Norms]], tail: float) -> float:
+    """Return the half-width of a sum of rounded Gaussians, from the norms of the coefficients of each."""
+    normal = math.fsum(float(noise.sigma_squared) * norms.squares for noise, norms in summed)
+    proxy = math.fsum(noise.proxy * norms.squares for noise, norms in summed)
+    slack = math.fsum(noise.slack * norms.number for noise, norms in summed)
+    steps, largest = math.fsum(norms.sizes for _, norms in summed), max(norms.largest for _, norms in summed)
     return rounded_half_width(normal, steps, (proxy, slack, largest), tail)
 
 

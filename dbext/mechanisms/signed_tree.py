@@ -89,14 +89,6 @@ def digits(horizon: int, shape: Shape) -> tuple[Digits, ...]:
     return (*found, Digits(np.zeros_like(totals), totals, np.zeros(horizon, dtype=bool)))
 
 
-@lru_cache(maxsize=16)
-def level_counts(horizon: int, shape: Shape) -> np.ndarray:
-    """Return how many blocks of each level (rows) every total 1 ... horizon (columns) adds or subtracts."""
-    import numpy as np
-
-    return np.array([level.end - level.start for level in digits(horizon, shape)])
-
-
 def block_uses(horizon: int, shape: Shape, level: int) -> np.ndarray:
     """Return how many totals up to the horizon use each block of a level, up to the last that any does."""
     import numpy as np
@@ -113,11 +105,25 @@ def weighed_blocks(tree: SignedTree, weight: Callable[[Fraction], float]) -> np.
 
     shape, total = Shape(tree.radix, tree.levels), np.zeros(tree.horizon)
     weights = {factor: weight(factor) for factor in set(tree.factors)}
+    by_place = np.array([weights[factor] for factor in tree.factors])
     for level, found in enumerate(digits(tree.horizon, shape)):
         number = len(block_uses(tree.horizon, shape, level))
-        sums = np.cumsum([0.0, *(weights[tree.factor(index * tree.levels + level + 1)] for index in range(number))])
+        sums = np.cumsum(np.append(0.0, by_place[_places_of_factors(tree, level, number)]))
         total += sums[np.minimum(found.end, number)] - sums[np.minimum(found.start, number)]
     return total
+
+
+def _places_of_factors(tree: SignedTree, level: int, number: int) -> np.ndarray:
+    """Return the place of the factor of blocks 0, 1, ..., number - 1 of a level, as `SignedTree.factor` finds it for one."""
+    import numpy as np
+
+    blocks = np.arange(number)
+    section = np.searchsorted(tree.sections, blocks // tree.radix ** (tree.levels - 1 - level), side="right") * tree.in_a_section
+    if level == tree.levels - 1:
+        return section + tree.in_a_section - 1
+    inside = blocks // tree.radix ** (tree.levels - 2 - level) % tree.radix
+    group = np.array(tree.places)[inside] if tree.places else 0
+    return section + group * (tree.levels - 1) + level
 
 
 @dataclass(frozen=True)
@@ -159,14 +165,14 @@ class SignedTree(Totals):
         return max(self.places, default=0) + 1
 
     @property
-    def _in_a_section(self) -> int:
+    def in_a_section(self) -> int:
         """Number of factors of one section."""
         return self._groups * (self.levels - 1) + 1
 
     @property
     def _of_blocks(self) -> int:
         """Number of factors without that of the baseline, if it has one of its own."""
-        return self._in_a_section * (len(self.sections) + 1)
+        return self.in_a_section * (len(self.sections) + 1)
 
     @property
     def numbers(self) -> int:
@@ -210,9 +216,9 @@ class SignedTree(Totals):
             return self.factors[-1]
         index, level = divmod(number - 1, self.levels)
         longest = index // self.radix ** (self.levels - 1 - level)
-        section = bisect_right(self.sections, longest) * self._in_a_section
+        section = bisect_right(self.sections, longest) * self.in_a_section
         if level == self.levels - 1:
-            return self.factors[section + self._in_a_section - 1]
+            return self.factors[section + self.in_a_section - 1]
         group = self.places[index // self.radix ** (self.levels - 2 - level) % self.radix] if self.places else 0
         return self.factors[section + group * (self.levels - 1) + level]
 
@@ -242,8 +248,7 @@ def signed_blocks(total: int, radix: int, levels: int) -> list[tuple[int, int, i
     blocks = []
     for level in range(levels - 1):
         quotient, digit = divmod(total, radix)
-        rest = levels - level - 1
-        if digit and radix - digit + digit_weight(quotient + 1, radix, rest) < digit + digit_weight(quotient, radix, rest):
+        if _rounds_up(quotient, digit, Shape(radix, levels - level - 1)):
             blocks += [(level, index, -1) for index in range(total, (quotient + 1) * radix)]
             total = quotient + 1
         else:
@@ -252,14 +257,27 @@ def signed_blocks(total: int, radix: int, levels: int) -> list[tuple[int, int, i
     return blocks + [(levels - 1, index, 1) for index in range(total)]
 
 
+def _rounds_up(quotient: int, digit: int, above: Shape) -> bool:
+    """Whether fewer blocks are taken away from the next longer block, and all that is above it, than are added."""
+    return digit > 0 and above.radix - digit + digit_weight(quotient + 1, *above) < digit + digit_weight(quotient, *above)
+
+
 @lru_cache(maxsize=64)
 def used_blocks(horizon: int, shape: Shape) -> tuple[int, ...]:
-    """Return how many blocks of each level totals up to the horizon reach: the last longest block and those before it decide."""
-    reached = [0] * shape.levels
-    for total in range(max(1, horizon - 2 * shape.radix ** (shape.levels - 1)), horizon + 1):
-        for level, index, _ in signed_blocks(total, *shape):
-            reached[level] = max(reached[level], index + 1)
-    return tuple(reached)
+    """Return how many blocks of each level totals up to the horizon reach.
+
+    On each level totals are all numbers up to a last one: they reach the last itself, or where one of its longer block is rounded up to.
+    """
+    reached, last = [], horizon
+    for level in range(shape.levels - 1):
+        reach = 0
+        for quotient, digit in (divmod(total, shape.radix) for total in range(max(0, last - 1) // shape.radix * shape.radix + 1, last + 1)):
+            if digit:
+                up = _rounds_up(quotient, digit, Shape(shape.radix, shape.levels - level - 1))
+                reach = max(reach, (quotient + 1) * shape.radix if up else quotient * shape.radix + digit)
+        reached.append(reach)
+        last = max(last, reach) // shape.radix
+    return (*reached, last)
 
 
 def _multiples(horizon: int, radix: int, level: int) -> int:

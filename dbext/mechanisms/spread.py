@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
+from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.buffered import Buffered
 from dbext.mechanisms.encoded import EncodedMechanism
 from dbext.mechanisms.epochs import Epochs
@@ -62,8 +63,8 @@ def _squares(mechanism: Mechanism | EncodedMechanism) -> list[float]:
         if not mechanism.factors:
             return (digit_weights(mechanism.horizon, Shape(mechanism.radix, mechanism.levels)) + mechanism.baseline).tolist()
         return _of_blocks(mechanism, lambda factor: float(factor) ** 2)
-    if isinstance(mechanism, (LeastSquaresTree, HierarchicalSums)):
-        return mechanism.squares() if isinstance(mechanism, LeastSquaresTree) else block_counts(mechanism)
+    if isinstance(mechanism, (BinaryTree, LeastSquaresTree, HierarchicalSums)):
+        return block_counts(mechanism) if isinstance(mechanism, HierarchicalSums) else mechanism.squares()
     last = mechanism.horizon if hasattr(mechanism, "baseline") else 1  # windows of one kind of node are all alike
     return [sum(weight * weight for _, weight in mechanism.answer(period)) for period in range(1, last + 1)]
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
-from math import comb
 from typing import TYPE_CHECKING
 
 from dbext.mechanisms.encoded import Row
@@ -28,11 +26,6 @@ if TYPE_CHECKING:
 
 _GUARD_BITS = 64
 _COARSEST = 16
-
-
-def root_coefficient(k: int) -> Fraction:
-    """Return f_k = C(2k, k) / 4^k exactly."""
-    return Fraction(comb(2 * k, k), 4**k)
 
 
 @lru_cache(maxsize=32)
@@ -57,21 +50,6 @@ def encoder_bits(positions: int) -> int:
     2^bits > 4 pi T^2.
     """
     return max(_COARSEST, 2 * positions.bit_length() + 4)
-
-
-def column_norm_squared(positions: int) -> float:
-    """Return S_T = sum of f_k^2 for k < T, about ln(T) / pi + 1.0663."""
-    import numpy as np
-
-    return float(_squares(np, positions).sum())
-
-
-def predicted_errors(positions: int) -> tuple[float, float]:
-    """Return the root mean square error over time and the worst one, for sigma = 1 at sensitivity 1: the price S_T included."""
-    import numpy as np
-
-    variances = np.cumsum(_squares(np, positions))
-    return float(np.sqrt(variances[-1] * variances.mean())), float(variances[-1])
 
 
 @dataclass(frozen=True)
@@ -117,8 +95,3 @@ _profile = lru_cache(maxsize=64)(toeplitz_profile)
 @lru_cache(maxsize=8)
 def _answer_series(coefficients: tuple[int, ...]) -> np.ndarray:
     return answer_weights(coefficients, None, len(coefficients))
-
-
-def _squares(np, positions: int) -> np.ndarray:  # noqa: ANN001 the module, imported late
-    k = np.arange(1, positions)
-    return np.append(1.0, np.cumprod(1 - 0.5 / k)) ** 2

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbext.mechanisms.signed_tree import Shape, signed_blocks
-
 
 @dataclass(frozen=True)
 class Family:
@@ -60,18 +58,3 @@ def indexed_tree(horizon: int) -> Family:
         parents.append(n + low - 1 if n + low <= horizon else None)
         uses.append(min(low, horizon - n + 1))
     return Family(tuple(parents), tuple(uses))
-
-
-def signed_family(horizon: int, shape: Shape) -> Family:
-    """Return the blocks that the totals of a signed tree use; each level's blocks come after those of the level below."""
-    uses: dict[tuple[int, int], int] = {}
-    for total in range(1, horizon + 1):
-        for level, index, _ in signed_blocks(total, shape.radix, shape.levels):
-            uses[level, index] = uses.get((level, index), 0) + 1
-    for level, index in sorted(uses):
-        if level + 1 < shape.levels:
-            uses.setdefault((level + 1, index // shape.radix), 0)
-    order = sorted(uses)
-    position = {block: number for number, block in enumerate(order)}
-    parents = tuple(position.get((level + 1, index // shape.radix)) for level, index in order)
-    return Family(parents, tuple(uses[block] for block in order))

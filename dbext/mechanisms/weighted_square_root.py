@@ -152,10 +152,12 @@ def error_variances(positions: int) -> np.ndarray:
     import numpy as np
 
     inverse, columns, rows = _inverse(positions)
-    weights, variances = np.zeros(positions), np.empty(positions)
+    backwards, squares, variances = inverse[::-1].copy(), rows**2, np.empty(positions)
+    weights, scratch = np.zeros(positions), np.empty(positions)
     for t in range(positions):
-        weights[: t + 1] += inverse[t::-1] * columns[t]
-        variances[t] = weights[: t + 1] ** 2 @ rows[: t + 1] ** 2
+        so_far, some = weights[: t + 1], scratch[: t + 1]
+        so_far += np.multiply(backwards[positions - 1 - t :], columns[t], out=some)
+        variances[t] = np.multiply(so_far, so_far, out=some) @ squares[: t + 1]
     return variances
 
 

@@ -5,8 +5,8 @@ release does), `cells` and `coverage` (the worst entry against a set of filters:
 `coverage_plain` and `coverage_wide`; `coverage_joint` and `coverage_within` under both limits), `priced`, `steady` (releases that never
 end), `accountant` (the whole figure), `gaussian` (over `normal`) and `conversion` (what a budget holds of rho and of epsilon), `loss` (what
 charges cost together), `calibrate` (noise for a price). `profile` holds what joint mechanisms prove about an entry's effect.
-Beside the ledger: `comparison`, `repeated_laplace` and `audit_bound` (second opinions), `key_checks`, `local_model`, and ageing
-(`markov`, `ageing`, `ageing_plan`, `ageing_exact`).
+Beside the ledger: `repeated_laplace` and `audit_bound` (second opinions), `key_checks`, `local_model`, and ageing (`markov`, `ageing`,
+`ageing_plan`, `ageing_exact`).
 
 | name in code | symbol | meaning |
 |---|---|---|

@@ -24,14 +24,16 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.coverage import deepest_window, heaviest_points, touched_by_all
 from dbext.privacy.coverage_joint import heaviest_points_within
-from dbext.privacy.measure import COUNT, most_events
-from dbext.privacy.noise import Response, RoundedGaussian
+from dbext.privacy.measure import most_events
+from dbext.privacy.noise import Response
 from dbext.privacy.pattern import Single
-from dbext.privacy.priced import Priced
+from dbext.privacy.priced import Priced, filters_of, merged
 from dbext.privacy.steady import overlapping, steady_point, steady_points_within, steady_window
 
 #: Filters of endless releases that are still looked at one by one up to the last finite end; beyond, worst cases are added.
 _LARGEST_OVERLAP = 200_000
+#: What can be touched at one tick.
+_ONE_TICK = Constraint(active_within=0)
 
 
 def worst_case_loss(charges: Sequence[Charge], types: Sequence[EntryType], pure: bool) -> dict[int, int]:  # noqa: FBT001 the kind of budget
@@ -41,11 +43,6 @@ def worst_case_loss(charges: Sequence[Charge], types: Sequence[EntryType], pure:
     falls when a charge is added.
     """
     return {one.number: _loss_of_type(tuple(charges), one, pure) for one in types}
-
-
-def own_losses(charges: Sequence[Charge], types: Sequence[EntryType], pure: bool) -> list[dict[int, int]]:  # noqa: FBT001 the kind of budget
-    """Return the worst-case loss of each charge by itself, for budget views; together they bound the joint figure from above."""
-    return [worst_case_loss([charge], types, pure) for charge in charges]
 
 
 @lru_cache(maxsize=64)
@@ -108,28 +105,26 @@ def _certified(each: Priced) -> Priced | None:
 def _returns_in_pairs(each: Priced) -> bool:
     """Whether lives that begin and end in absence cost no more than those that go from 0 to an extreme and back, again and again.
 
-    Counts without groups are nothing else. So are sums of one sign if what a life costs is convex in its values, whose extremes then are
-    the worst: epsilon, and rho of Gaussian noise. Values of both signs can change three times and be absent at both ends.
+    Counts without groups are nothing else. So are sums of one sign, for what a life costs is convex in its values, whose extremes then are
+    the worst. Values of both signs can change three times and be absent at both ends.
     """
-    charge = each.charge
-    convex = charge.values == COUNT or each.pure or isinstance(charge.noise, RoundedGaussian)
-    return not charge.grouped and not charge.values.two_sided and convex
+    return not each.charge.grouped and not each.charge.values.two_sided
 
 
 def _all_events(events: Priced) -> int:
     start, end = events.pattern.span()
     number = most_events(None if start is None or end is None else end - start, events.constraint)
-    deepest = steady_point([events])[0] if events.is_endless else deepest_window(list(events.filters()), 0)
-    return number * deepest
+    return number * (steady_point([events])[0] if events.is_endless else _worst((events,), _ONE_TICK))
 
 
 @lru_cache(maxsize=64)
 def _worst(priced: tuple[Priced, ...], constraint: Constraint) -> int:
     """Return the largest loss of one entry: near the finite filters, or far beyond them where only endless releases run."""
     endless = [one for one in priced if one.is_endless]
-    finite = [f for one in priced if not one.is_endless for f in one.filters()]
-    if not constraint.is_bounded:
-        return touched_by_all(finite)
+    unit, parts = merged(one for one in priced if not one.is_endless)
+    if not endless:
+        return unit * _worst_of_finite(parts, constraint)
+    finite = [f._replace(opening=unit * f.opening, later=unit * f.later) for f in filters_of(parts)]
     near = overlapping(endless, finite, constraint.active_within or 0, _LARGEST_OVERLAP)
     apart = near is None
     together = finite if apart else [*finite, *near]
@@ -141,6 +136,17 @@ def _worst(priced: tuple[Priced, ...], constraint: Constraint) -> int:
     close = _in_one_window(together, constraint)
     far = _steady_in_one_window(endless, constraint)
     return close + far if apart else max(close, far + sum(f.opening for f in finite if f.end is None))
+
+
+@lru_cache(maxsize=64)
+def _worst_of_finite(parts: tuple, constraint: Constraint) -> int:
+    """Return the largest loss of one entry, in the unit of the prices of the parts."""
+    filters = filters_of(parts)
+    if not constraint.is_bounded:
+        return touched_by_all(filters)
+    if constraint.active_within is None:
+        return heaviest_points(filters, constraint.max_mutations)
+    return _in_one_window(filters, constraint)
 
 
 def _in_one_window(filters: Sequence[PricedFilter], constraint: Constraint) -> int:

@@ -23,11 +23,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import ROUND_CEILING, Decimal, localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-from dbext.errors import BadArgument
 from dbext.privacy.gaussian import gaussian_epsilon, gaussian_rho, pure_as_rho
 from dbext.privacy.pico import PICOS, picos_down, to_decimal
 
@@ -42,26 +41,6 @@ ALONE = Fraction(19, 20)
 #: How else epsilon may be divided between charges in epsilon and in rho: (the part of epsilon that is left to rho, the part of delta that
 #: this division has). The orders are the best ones for each part. In between, they serve well, too.
 DIVISIONS = tuple((Fraction(left), Fraction(1, 100)) for left in ("3/4", "1/2", "1/4", "1/10", "1/30"))
-
-
-@lru_cache(maxsize=256)
-def rho_to_epsilon(rho: int, delta: Fraction) -> Decimal:
-    """Return the epsilon that `rho` picos of zero-concentrated loss amount to at `delta`: 12 digits, rounded up."""
-    _check(delta)
-    if rho <= 0:
-        return Decimal(0).quantize(_RESOLUTION)
-    order = _best_order(lambda excess: (1 + excess) * rho / PICOS + _overhead(excess, delta))
-    with localcontext() as context:
-        context.prec, context.rounding = _DIGITS, ROUND_CEILING
-        epsilon = order * to_decimal(rho) + _exact_overhead(order, delta) + _MARGIN
-        return max(Decimal(0), epsilon).quantize(_RESOLUTION)
-
-
-@lru_cache(maxsize=256)
-def epsilon_to_rho(epsilon: Fraction, delta: Fraction) -> int:
-    """Return the picos of rho that may be spent within (epsilon, delta), rounded down; 0 if no order allows any."""
-    _check(delta)
-    return max(0, _rho_at(_largest_rho(epsilon, delta), epsilon))
 
 
 def budget_picos(epsilon: Fraction, delta: Fraction) -> int:
@@ -131,11 +110,6 @@ def _rho_at(order: tuple[Decimal, Decimal], epsilon: Fraction) -> int:
         context.prec = _DIGITS
         exact = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
         return picos_down(Fraction((exact - overhead) / at * (1 - _MARGIN) - _MARGIN))
-
-
-def _check(delta: Fraction) -> None:
-    if not 0 < delta < 1:
-        raise BadArgument(f"delta must lie between 0 and 1, not {delta}")
 
 
 def _overhead(excess: float, delta: Fraction) -> float:

@@ -144,12 +144,11 @@ def cost(noise: Noise, sensitivity: Sensitivity, pure: bool) -> int:  # noqa: FB
     """Return the loss of one use in picos, rounded up: of epsilon if `pure`, else of rho.
 
     Pure: Laplace costs l1 / scale; Gaussian noise has no finite epsilon and is refused.
-    Rho: Gaussian costs l2^2 / (2 sigma^2), as in the continuous case, of which rounding is a post-processing. Laplace is e-private with
-    e = l1 / scale, and costs what any such step costs beside Gaussian noise (`gaussian.pure_as_rho`).
+    Rho: Gaussian costs l2^2 / (2 sigma^2), as in the continuous case, of which rounding is a post-processing; Laplace noise is priced in
+    epsilon alone.
     """
-    if isinstance(noise, DiscreteLaplace):
-        epsilon = sensitivity.l1 / noise.scale
-        return picos_up(epsilon) if pure else pure_as_rho(epsilon)
+    if isinstance(noise, DiscreteLaplace) and pure:
+        return picos_up(sensitivity.l1 / noise.scale)
     return rho_of_norm(noise, Fraction(sensitivity.l2_squared), pure)
 
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from dbext.mechanisms.error import TAIL, half_width_of
-from dbext.privacy.noise import DiscreteLaplace, Noise, scaled
+from dbext.mechanisms.error import TAIL, half_width_of, half_width_of_norms, norms_of
+from dbext.privacy.noise import DiscreteLaplace, Noise, RoundedGaussian, scaled
 
 #: Parameters of noise are multiples of 1 / 1024: fine enough to lose no accuracy, coarse enough for fast exact sampling.
 DENOMINATOR = 1024
@@ -25,13 +25,19 @@ def largest_noise_within(max_error: Fraction, kind: type[Noise], draws: Draws, t
     (encoded mechanisms weigh with small fractions) are cut to 22 bits, for fast exact sampling.
     """
     counts = Counter((factor, abs(weight)) for factor, weight in draws if weight)
-    factors = list({factor for factor, _ in counts})
-    places = {factor: place for place, factor in enumerate(factors)}
-    terms = [(places[factor], weight, number) for (factor, weight), number in counts.items()]
+    factors = list(dict.fromkeys(factor for factor, _ in counts))
+    if kind is RoundedGaussian and not all(float(weight).is_integer() for _, weight in counts):
+        norms = [norms_of([(weight, n) for (of, weight), n in counts.items() if of == factor]) for factor in factors]
 
-    def width(noise: Noise) -> float:
-        noises = [scaled(noise, factor) for factor in factors]
-        return half_width_of([(noises[place], weight, number) for place, weight, number in terms], tail)
+        def width(noise: Noise) -> float:
+            return half_width_of_norms([(scaled(noise, factor), one) for factor, one in zip(factors, norms, strict=True)], tail)
+    else:
+        places = {factor: place for place, factor in enumerate(factors)}
+        terms = [(places[factor], weight, number) for (factor, weight), number in counts.items()]
+
+        def width(noise: Noise) -> float:
+            noises = [scaled(noise, factor) for factor in factors]
+            return half_width_of([(noises[place], weight, number) for place, weight, number in terms], tail)
 
     norm = math.sqrt(math.fsum((float(factor) * weight) ** 2 for factor, weight in draws))
     return largest_noise(max_error, kind, width, norm)

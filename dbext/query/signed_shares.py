@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from dbext.mechanisms.divided_tree import division
+from dbext.mechanisms.divided_tree import Division, division
 from dbext.mechanisms.signed_tree import Shape as TreeShape
-from dbext.mechanisms.signed_tree import SignedTree, level_counts, used_blocks
+from dbext.mechanisms.signed_tree import SignedTree, digits, used_blocks
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.query.periods import Grid
 
@@ -22,6 +22,14 @@ _FINER, _WIDER = 64, 512
 _FEW, _MANY = 2, 1_000
 
 
+class _Uses(NamedTuple):
+    """Blocks of each level that a total uses, on the average; and the best division, where lives touch few blocks."""
+
+    shape: TreeShape
+    means: tuple[float, ...]
+    division: Division | None
+
+
 class _Tree(NamedTuple):
     """A tree with its burden: the mean variance of a total, at equal price, under the best widths and under equal ones."""
 
@@ -33,9 +41,10 @@ class _Tree(NamedTuple):
 
 def signed_trees(grid: Grid, horizon: int, types: Sequence[EntryType], *, baseline: bool) -> Iterator[SignedTree]:
     """Yield the best tree with equal noise on all levels, and the best two heights whose levels share the budget by use and touch."""
-    trees = _weighed_trees(grid, horizon, types)
-    if not trees:
+    uses = [_uses(horizon, shape, divided=_touch_few(types)) for shape in _shapes(horizon)]
+    if not uses:
         return  # a single period is its own total
+    trees = _weighed_trees(grid, horizon, types, uses)
     even = min(trees, key=lambda tree: tree.equal)
     yield SignedTree(grid, horizon, *even.shape, baseline)
     by_height = {tree.shape.levels: tree for tree in sorted(trees, key=lambda tree: -tree.burden)}
@@ -45,31 +54,37 @@ def signed_trees(grid: Grid, horizon: int, types: Sequence[EntryType], *, baseli
             yield SignedTree(grid, horizon, *tree.shape, baseline, factors)
         elif tree.shape != even.shape:
             yield SignedTree(grid, horizon, *tree.shape, baseline)
-    if divided := _divided(grid, horizon, types, baseline=baseline):
-        yield divided
+    if divided := [one.division for one in uses if one.division is not None]:
+        yield _divided(grid, horizon, min(divided, key=lambda one: one.burden), baseline=baseline)
 
 
-def _divided(grid: Grid, horizon: int, types: Sequence[EntryType], *, baseline: bool) -> SignedTree | None:
-    """Return the best tree that divides the budget anew in every section and group of places, for lives that touch few blocks.
+def _divided(grid: Grid, horizon: int, best: Division, *, baseline: bool) -> SignedTree:
+    """Return the tree that divides the budget anew in every section and group of places.
 
-    A section is a longest block, or a few of them together. None where there is but one longest block, and for lives that may touch many:
-    they meet the worst. What is in the baseline is in no block of such a life: it takes all that a path takes.
+    A section is a longest block, or a few of them together. What is in the baseline is in no block of a life that touches few: it takes all
+    that a path takes.
     """
-    if any(one.constraint.active_within is not None or (one.constraint.max_mutations or _MANY) > _FEW for one in types):
-        return None
-    divided = [one for shape in _shapes(horizon) if (one := division(horizon, shape)) is not None]
-    if not divided:
-        return None
-    best = min(divided, key=lambda one: one.burden)
     factors = _factors((*best.widths, 1.0) if baseline else best.widths, _FINER, _WIDER)
     return SignedTree(grid, horizon, *best.shape, baseline, factors, best.sections[1:], best.places)
 
 
-def _weighed_trees(grid: Grid, horizon: int, types: Sequence[EntryType]) -> list[_Tree]:
+def _touch_few(types: Sequence[EntryType]) -> bool:
+    """Whether lives touch few blocks: those that may touch many meet the worst section."""
+    return all(one.constraint.active_within is None and (one.constraint.max_mutations or _MANY) <= _FEW for one in types)
+
+
+def _uses(horizon: int, shape: TreeShape, *, divided: bool) -> _Uses:
+    """Return all that is weighed of a shape's totals, while their digits are at hand."""
+    means = tuple(max(float((one.end - one.start).mean()), 1e-6) for one in digits(horizon, shape))
+    return _Uses(shape, means, division(horizon, shape) if divided else None)
+
+
+def _weighed_trees(grid: Grid, horizon: int, types: Sequence[EntryType], uses: Sequence[_Uses]) -> list[_Tree]:
     """Weigh all shapes roughly, and those that may be best with the blocks that their totals really use."""
-    rough = [_weighed(grid, horizon, shape, types, lambda _, length: -(-horizon // length)) for shape in _shapes(horizon)]
+    rough = [_weighed(grid, one, types, [-(-horizon // one.shape.radix**level) for level in range(one.shape.levels)]) for one in uses]
     close = {tree.shape for key in ("burden", "equal") for tree in sorted(rough, key=lambda tree: getattr(tree, key))[:_FINALISTS]}
-    return [_weighed(grid, horizon, shape, types, lambda level, _, s=shape: used_blocks(horizon, s)[level]) for shape in sorted(close)]
+    finalists = sorted((one for one in uses if one.shape in close), key=lambda one: one.shape)
+    return [_weighed(grid, one, types, used_blocks(horizon, one.shape)) for one in finalists]
 
 
 def _shapes(horizon: int) -> Iterator[TreeShape]:
@@ -81,14 +96,14 @@ def _shapes(horizon: int) -> Iterator[TreeShape]:
         yield from (TreeShape(radix, levels) for radix in range(max(2, int(0.5 * middle)), top + 1, step))
 
 
-def _weighed(grid: Grid, horizon: int, shape: TreeShape, types: Sequence[EntryType], blocks: Callable[[int, int], int]) -> _Tree:
-    """Weigh a tree.
+def _weighed(grid: Grid, of: _Uses, types: Sequence[EntryType], blocks: Sequence[int]) -> _Tree:
+    """Weigh a tree with so many blocks on each level.
 
     With u_l blocks of level l in a total and c_l that an entry touches, the widths b_l with the least sum of u_l b_l^2 under a given sum of
     c_l / b_l are (c_l / u_l)^(1/3), by Hoelder's inequality: then it is (sum of c_l^(2/3) u_l^(1/3))^3.
     """
-    uses = [max(float(count), 1e-6) for count in level_counts(horizon, shape).mean(axis=1)]
-    sizes = [(shape.radix**level, blocks(level, shape.radix**level)) for level in range(shape.levels)]
+    shape, uses = of.shape, of.means
+    sizes = [(shape.radix**level, number) for level, number in enumerate(blocks)]
     touched = [max((_touched(grid, number, length, one.constraint) for one in types), default=1) for length, number in sizes]
     widths = tuple((touch / use) ** (1 / 3) for touch, use in zip(touched, uses, strict=True))
     burden = sum(touch ** (2 / 3) * use ** (1 / 3) for touch, use in zip(touched, uses, strict=True)) ** 3

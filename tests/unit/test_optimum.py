@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.optimum import mean_optimum, nuclear_bound, root_diagonal, worst_optimum
-from dbext.mechanisms.square_root import predicted_errors
+from tests.literature import square_root_errors
 
 
 def weights(size: int, spread: float, seed: int) -> np.ndarray:
@@ -30,7 +30,7 @@ def test_equal_weights_give_the_closed_form():
 def test_bounds_hold_between_closed_forms(size):
     """The nuclear norm lies below the optimum, the square root above it, and the worst time never errs less than the mean."""
     mean, worst = mean_optimum(size, 1e-6), worst_optimum(size, 1e-4)
-    plain_mean, plain_worst = predicted_errors(size)
+    plain_mean, plain_worst = square_root_errors(size)
     assert nuclear_bound(size) <= mean.lower <= mean.upper <= plain_mean
     assert mean.lower <= worst.lower <= worst.upper <= plain_worst
     assert mean.upper - mean.lower <= 1e-6 * mean.lower

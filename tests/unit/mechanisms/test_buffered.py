@@ -20,7 +20,6 @@ from dbext.mechanisms.error import gaussian_half_width
 from dbext.mechanisms.mixed_error import ErrorLaw, NormsLaw, mixed_half_width
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.spread import spread
-from dbext.mechanisms.square_root import predicted_errors
 from dbext.mechanisms.toeplitz import inverse_series
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import MonthGrid, RegularGrid
@@ -28,6 +27,7 @@ from dbext.privacy.measure import Measure
 from dbext.privacy.noise import RoundedGaussian
 from dbext.privacy.profile import cost_per_touch, lifetime, reach
 from dbext.query.shape import MAX_BUFFERED_HORIZON
+from tests.literature import square_root_errors
 from tests.unit.mechanisms.test_joint_sensitivity import CONSTRAINTS, admissible, effect, lives
 
 DAILY = RegularGrid(0, 1)
@@ -203,7 +203,7 @@ def test_five_buffers_err_less_than_the_square_root(horizon, ratio):
     limits = reach(Constraint(1), horizon, 1, 1)
     found = spread(mechanism)
     error = (found.mean * mechanism.profile(Measure.NET, False, limits).after(1)) ** 0.5
-    assert error < ratio * predicted_errors(horizon)[0]
+    assert error < ratio * square_root_errors(horizon)[0]
     assert found.period == horizon
 
 

@@ -25,7 +25,7 @@ from dbext.privacy.pattern import Single, Tree, Windows
 grid = RegularGrid(0, 1)
 types = [EntryType(1, "few", Constraint(12)), EntryType(2, "short", Constraint(None, 28)), EntryType(3, "both", Constraint(3, 28))]
 patterns = [Windows(grid, width_ticks=14), Tree(grid, 365)]
-for pure, kind in ((True, DiscreteLaplace), (False, DiscreteLaplace), (False, RoundedGaussian)):
+for pure, kind in ((True, DiscreteLaplace), (False, RoundedGaussian)):
     noise = noise_for(patterns, Measure.NET, True, types, budget_picos(Fraction(1), Fraction(1, 10**6)), pure, kind)
     charges = [Charge(pattern, noise, Measure.NET, True) for pattern in patterns]
     charges += [Charge(Single(day, day + 30), noise, Measure.NET) for day in range(100)]

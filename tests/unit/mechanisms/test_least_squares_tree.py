@@ -9,12 +9,12 @@ import pytest
 
 from dbext.mechanisms.assemble import Edge
 from dbext.mechanisms.epochs import continuing
-from dbext.mechanisms.honaker import normalised_errors
 from dbext.mechanisms.least_squares_tree import LeastSquaresTree
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.restate import restated
 from dbext.mechanisms.spread import spread
 from dbext.privacy.grid import MonthGrid, RegularGrid
+from tests.literature import least_squares_errors
 
 
 @pytest.mark.parametrize("grid", [RegularGrid(10, 2), MonthGrid(5, 1)])
@@ -43,7 +43,7 @@ def test_totals_are_unbiased_and_nodes_are_charged_as_drawn(grid, baseline, hori
 @pytest.mark.parametrize("horizon", [5, 16, 100])
 def test_errors_are_those_of_the_theory(horizon):
     tree = LeastSquaresTree(RegularGrid(0, 1), horizon)
-    mean, worst = normalised_errors(horizon)
+    mean, worst = least_squares_errors(horizon)
     assert math.sqrt(tree.levels * spread(tree).mean) == pytest.approx(mean)
     assert math.sqrt(tree.levels * spread(tree).worst) == pytest.approx(worst)
     direct = [sum(weight**2 for _, weight in tree.answer(period)) for period in range(1, horizon + 1)]

@@ -10,10 +10,10 @@ import pytest
 from dbext.mechanisms.assemble import Edge
 from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.hierarchical import HierarchicalSums
-from dbext.mechanisms.honaker import restated_totals
 from dbext.mechanisms.levelled import LevelledSums
 from dbext.mechanisms.restate import restated
 from dbext.privacy.grid import RegularGrid
+from tests.literature import restated_totals
 
 DAILY = RegularGrid(10, 1)
 FACTORS = (Fraction(1), Fraction(3, 2), Fraction(2))

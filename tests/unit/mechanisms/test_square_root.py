@@ -15,20 +15,14 @@ from dbext.errors import BadArgument, HorizonReached
 from dbext.mechanisms.alternating import alternating_bounds, declines, long_bounds, runs_repel
 from dbext.mechanisms.dense_paths import dense_bound
 from dbext.mechanisms.gram import rows_from_the_last
-from dbext.mechanisms.square_root import (
-    SquareRoot,
-    column_norm_squared,
-    encoder_bits,
-    predicted_errors,
-    root_coefficient,
-    root_coefficients,
-)
+from dbext.mechanisms.square_root import SquareRoot, encoder_bits, root_coefficients
 from dbext.mechanisms.toeplitz import answer_weights, encode, inverse_series, scaled
 from dbext.mechanisms.weighted_square_root import NORM, WeightedSquareRoot, error_variances, row_weights, weighted_encoder
 from dbext.privacy.constraint import Constraint
 from dbext.privacy.grid import MonthGrid, RegularGrid
 from dbext.privacy.measure import Measure
 from dbext.privacy.profile import lifetime, reach
+from tests.literature import column_norm_squared, root_coefficient, square_root_errors
 
 DAILY = RegularGrid(0, 1)
 
@@ -103,7 +97,7 @@ def test_errors_of_the_encoder_in_use_are_the_predicted_ones():
     mechanism = SquareRoot(DAILY, 256)
     norm = sum(value * value for value in mechanism.coefficients)
     variances = np.cumsum(mechanism.answer_series() ** 2) * norm
-    assert (np.sqrt(variances.mean()), np.sqrt(variances[-1])) == pytest.approx(predicted_errors(256), rel=1e-7)
+    assert (np.sqrt(variances.mean()), np.sqrt(variances[-1])) == pytest.approx(square_root_errors(256), rel=1e-7)
     assert column_norm_squared(256) * 4.0 ** encoder_bits(256) == pytest.approx(norm, rel=1e-6)
 
 

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.smooth_tree import SmoothTree, best_smooth_tree
 from dbext.errors import BadArgument, HorizonReached
-from dbext.mechanisms.honaker import block_variances, blocks_of, normalised_errors, online_weights, restated_totals
+from dbext.mechanisms.honaker import block_variances, blocks_of, online_weights
 from dbext.mechanisms.signed_tree import Shape, SignedTree, digit_weight, digit_weights, signed_blocks
-from dbext.mechanisms.smooth_tree import SmoothTree, best_smooth_tree
 from dbext.mechanisms.tree_paths import increment_norms, state_change_norms
-from dbext.mechanisms.unequal_budgets import divide, indexed_tree, signed_family
+from dbext.mechanisms.unequal_budgets import divide, indexed_tree
 from dbext.privacy.grid import MonthGrid, RegularGrid
+from tests.literature import least_squares_errors, restated_totals, signed_family
 
 SHAPES = [Shape(2, 4), Shape(3, 3), Shape(4, 2), Shape(7, 2), Shape(20, 1)]
 
@@ -133,7 +134,7 @@ def test_restated_totals_are_least_squares(total, data):
 
 
 def test_honaker_error_of_a_thousand_periods():
-    assert normalised_errors(1024)[0] == pytest.approx(5.650, abs=1e-3)
+    assert least_squares_errors(1024)[0] == pytest.approx(5.650, abs=1e-3)
 
 
 def states(leaves: int, changes: int):

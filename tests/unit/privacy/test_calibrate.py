@@ -13,11 +13,16 @@ from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
+from dbext.privacy.noise import DiscreteLaplace, Response, RoundedGaussian
 from dbext.privacy.pattern import Single, Tree, Windows
 from dbext.privacy.pico import PICOS
 
-KINDS = [(True, DiscreteLaplace), (False, DiscreteLaplace), (False, RoundedGaussian)]
+
+def report(parameter):
+    return Response(2, 1 / parameter)
+
+
+KINDS = [(True, DiscreteLaplace), (False, report), (False, RoundedGaussian)]
 PATTERNS = [Windows(RegularGrid(0, 1), width_ticks=14), Tree(RegularGrid(0, 1), 100), Single(0, 9)]
 CONSTRAINTS = [Constraint(max_mutations=3), Constraint(active_within=28), Constraint(5, 28), Constraint(max_mutations=1)]
 
@@ -27,6 +32,8 @@ def types(constraint):
 
 
 def parameter(noise):
+    if isinstance(noise, Response):
+        return 1 / noise.epsilon
     return noise.scale if isinstance(noise, DiscreteLaplace) else noise.sigma_squared
 
 
@@ -78,7 +85,7 @@ def test_the_worst_type_decides():
         (Constraint(max_mutations=2), PICOS, True, RoundedGaussian, NotSupported),
         (Constraint(max_mutations=2), 0, True, DiscreteLaplace, BadArgument),
         (Constraint(max_mutations=2), 1, True, DiscreteLaplace, BadArgument),
-        (Constraint(max_mutations=2), 1, False, DiscreteLaplace, BadArgument),
+        (Constraint(max_mutations=2), 1, False, report, BadArgument),
     ],
 )
 def test_what_no_noise_can_buy_is_refused(constraint, target, pure, kind, error):

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbext.privacy.comparison import gaussian_delta
-from dbext.privacy.conversion import epsilon_to_rho, rho_to_epsilon
+from benchmarks.comparison import gaussian_delta
 from dbext.privacy.gaussian import gaussian_epsilon, gaussian_rho, pure_as_rho
 from dbext.privacy.noise import RoundedGaussian
 from dbext.privacy.pico import PICOS
+from tests.literature import epsilon_to_rho, rho_to_epsilon
 
 epsilons = st.fractions(min_value=Fraction(1, 1000), max_value=1000)
 deltas = st.sampled_from([Fraction(1, 10**power) for power in (1, 2, 3, 5, 6, 9, 12, 15)] + [Fraction(1, 3), Fraction(9, 10)])

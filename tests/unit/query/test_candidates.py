@@ -11,7 +11,6 @@ import pytest
 
 from dbext.errors import BadArgument
 from dbext.mechanisms.sliding_root import best_error
-from dbext.mechanisms.square_root import predicted_errors
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import budget_picos
@@ -20,6 +19,7 @@ from dbext.privacy.pico import PICOS
 from dbext.query.calendar import Span
 from dbext.query.plan import plan_from_json
 from dbext.query.planner import Request, candidates
+from tests.literature import square_root_errors
 from tests.unit.query.tables import DAY, DELTA, PURE
 from tests.unit.query.test_planner import TOTAL, WINDOW, declared
 
@@ -65,8 +65,8 @@ def test_errors_are_those_of_the_theory():
     """At one mutation the root's errors are sigma E, sigma^2 = 1 / (2 rho), whatever the integers of the encoder are."""
     sigma = math.sqrt(PICOS / budget_picos(Fraction(1), DELTA) / 2)
     total = {one.mechanism: one for one in compared(TOTAL, only(max_mutations=1), DELTA, horizon=365, measure="net")}
-    assert total["square_root"].mean_std_error == pytest.approx(sigma * predicted_errors(365)[0], rel=1e-5)
-    assert total["square_root"].worst_std_error == pytest.approx(sigma * predicted_errors(365)[1], rel=1e-5)
+    assert total["square_root"].mean_std_error == pytest.approx(sigma * square_root_errors(365)[0], rel=1e-5)
+    assert total["square_root"].worst_std_error == pytest.approx(sigma * square_root_errors(365)[1], rel=1e-5)
     window = {one.mechanism: one for one in compared(WINDOW.format(7), only(max_mutations=1), DELTA)}
     assert window["sliding_root"].mean_std_error == pytest.approx(sigma * best_error(7), rel=1e-3)
     assert window["sliding_root"].mean_std_error >= sigma * best_error(7)

@@ -9,7 +9,8 @@ import numpy as np
 from benchmarks.optimum import mean_optimum, nuclear_bound, worst_optimum
 from dbext.mechanisms.alternating import alternating_bounds
 from dbext.mechanisms.sliding_root import best_error
-from dbext.mechanisms.square_root import column_norm_squared, predicted_errors, root_coefficient, root_coefficients
+from dbext.mechanisms.square_root import root_coefficients
+from tests.literature import column_norm_squared, root_coefficient, square_root_errors
 from tests.unit.vectors.registry import runner
 
 FINE = 40
@@ -41,7 +42,7 @@ def _(inputs):
 
 @runner("sqrt_factorisation_error")
 def _(inputs):
-    mean, worst = predicted_errors(inputs["T"])
+    mean, worst = square_root_errors(inputs["T"])
     return {"col_norm_sq": column_norm_squared(inputs["T"]), "normalised_mean_rmse": mean, "normalised_max_rmse": worst}
 
 

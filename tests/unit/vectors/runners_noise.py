@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from benchmarks import comparison
 from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.error import half_width_95
-from dbext.privacy import comparison
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.charge import Charge
 from dbext.privacy.constraint import Constraint, EntryType
-from dbext.privacy.conversion import epsilon_to_rho, rho_to_epsilon
 from dbext.privacy.gaussian import gaussian_epsilon, gaussian_rho
 from dbext.privacy.grid import RegularGrid
 from dbext.privacy.measure import Measure
 from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
 from dbext.privacy.pico import PICOS, picos_up
 from dbext.privacy.repeated_laplace import repeated_laplace_epsilon
+from tests.literature import epsilon_to_rho, rho_to_epsilon
 from tests.unit.vectors.registry import runner
 from tests.unit.vectors.runners_accounting import exact
 

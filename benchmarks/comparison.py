@@ -1,7 +1,6 @@
 """Other conversions and compositions of the literature, in floats: to compare with, never to spend by.
 
-The ledger adds picos and converts with `conversion` alone. What stands here answers "what would another rule say?" in reports, benchmarks
-and tests.
+The ledger adds picos and converts with `dbext.privacy.conversion` alone. What stands here answers "what would another rule say?".
 """
 
 from __future__ import annotations
