@@ -19,7 +19,8 @@ from tests.chance import SIGMAS
 
 COLUMNS = "id integer PRIMARY KEY, county text, age integer, income numeric, score double precision, seats smallint NOT NULL DEFAULT 1"
 KEYS = "VALUES ('A'), ('B')"
-#: Lifetime epsilon at which noise is zero but for a chance of about 1e-9: bounds lie few steps of the grid apart.
+#: Lifetime epsilon at which Laplace noise is zero but for a chance of 1e-4 in all tests together: bounds lie few steps of the grid apart.
+#: Rounded Gaussian noise is not that quiet at any budget.
 LOUD = 900
 DAYS = 6
 BOUNDS = {"age": (18, 90, 18), "income": (-250, 1000, 250), "score": (-1, 1, 0.5), "seats": (0, 5, 1)}
