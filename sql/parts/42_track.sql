@@ -106,7 +106,8 @@ CREATE FUNCTION dbext_private.begin_tracking(
     relation oid, tick interval, time_zone text, unit text[], columns text[], rows_per_unit integer, capture text, owner_name name,
     OUT table_number integer, OUT baseline text)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET default_tablespace = '' SET default_table_access_method = heap AS $$
+SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET default_tablespace = '' SET default_table_access_method = heap
+SET lock_timeout = '2s' AS $$
 DECLARE
     unit_numbers smallint[];
     row_key smallint[];
@@ -163,6 +164,8 @@ BEGIN
     IF anew THEN
         baseline := dbext_private.baseline_statement(table_number);
     END IF;
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM dbext_private.refuse_in_use(relation);
 END $$;
 COMMENT ON FUNCTION dbext_private.begin_tracking(oid, interval, text, text[], text[], integer, text, name) IS
     'Checks the table, prepares its catalog rows, run-time tables and capture functions, and lets its owner write the baseline until finish_tracking. Without a baseline the triggers alone change.';
@@ -284,15 +287,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.finish_tracking(integer, name) IS 'Takes the owner''s temporary rights away again and says what is protected.';
 
-CREATE FUNCTION dbext_private.protected_subject(table_id integer) RETURNS text
-LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT format(CASE WHEN t.rows_per_unit IS NULL THEN 'one row of %I.%I, identified by (%s)' ELSE 'all rows of %I.%I that share (%s), of which the first %s by primary key count' END,
-        t.schema_name, t.table_name, string_agg(quote_ident(c.column_name), ', ' ORDER BY c.position), t.rows_per_unit)
-    FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
-    WHERE t.table_id = protected_subject.table_id AND c.is_unit GROUP BY t.schema_name, t.table_name, t.rows_per_unit
-$$;
-COMMENT ON FUNCTION dbext_private.protected_subject(integer) IS 'What is protected, in words.';
-
 CREATE FUNCTION dp_track(
     tbl regclass, tick interval DEFAULT '1 day', time_zone text DEFAULT 'UTC', unit text[] DEFAULT NULL, columns text[] DEFAULT NULL,
     rows_per_unit integer DEFAULT NULL, capture text DEFAULT NULL) RETURNS text LANGUAGE plpgsql VOLATILE
@@ -340,7 +334,7 @@ END $$;
 COMMENT ON FUNCTION dbext_private.refuse_tracking_here(oid, name) IS 'Refusals that come before the table is locked.';
 
 CREATE FUNCTION dbext_private.end_tracking(relation oid, owner_name name) RETURNS text
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
 DECLARE
     known dbext_private.tracked_table;
 BEGIN
@@ -353,6 +347,8 @@ BEGIN
     DELETE FROM dbext_private.tracked_partition AS p WHERE p.table_id = known.table_id;
     PERFORM dbext_private.note_schema_event(known.table_id, 'untracked', 'tracking was ended by dp_untrack');
     RETURN format('%I.%I', known.schema_name, known.table_name);
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM dbext_private.refuse_in_use(relation);
 END $$;
 COMMENT ON FUNCTION dbext_private.end_tracking(oid, name) IS 'Marks a table as no longer tracked.';
 

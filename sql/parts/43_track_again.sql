@@ -1,5 +1,13 @@
 -- Tracking again: what was tracked before resumes; what nothing ever left about may be tracked anew. All of it is called by begin_tracking.
 
+CREATE FUNCTION dbext_private.refuse_in_use(relation oid) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM dbext_private.refuse(format('what was recorded of table %s is in use, by a dump, a seal or dp_retain', relation::regclass),
+        'Try again when that has ended: writers of the table would have to wait for it.', 'DP031');
+END $$;
+COMMENT ON FUNCTION dbext_private.refuse_in_use(oid) IS 'Refuses to wait any longer with a table locked.';
+
 CREATE FUNCTION dbext_private.columns_there(table_id integer, relation oid)
 RETURNS TABLE (column_name text, is_unit boolean, is_key boolean, number smallint)
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -199,3 +207,12 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dbext_private.mark_truncation(integer, timestamptz) IS
     'A T marker, after which every entry is absent that is not recorded again at once; the marks of what went unseen end there.';
+
+CREATE FUNCTION dbext_private.protected_subject(table_id integer) RETURNS text
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format(CASE WHEN t.rows_per_unit IS NULL THEN 'one row of %I.%I, identified by (%s)' ELSE 'all rows of %I.%I that share (%s), of which the first %s by primary key count' END,
+        t.schema_name, t.table_name, string_agg(quote_ident(c.column_name), ', ' ORDER BY c.position), t.rows_per_unit)
+    FROM dbext_private.tracked_table AS t JOIN dbext_private.tracked_column AS c USING (table_id)
+    WHERE t.table_id = protected_subject.table_id AND c.is_unit GROUP BY t.schema_name, t.table_name, t.rows_per_unit
+$$;
+COMMENT ON FUNCTION dbext_private.protected_subject(integer) IS 'What is protected, in words.';

@@ -34,15 +34,18 @@ END $$;
 COMMENT ON FUNCTION dbext_private.require_tracked(oid, name) IS 'The number of a table that is tracked, owned by the caller and locked; refusals otherwise.';
 
 CREATE FUNCTION dbext_private.begin_rebase(relation oid, owner_name name, moment timestamptz) RETURNS integer
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET lock_timeout = '2s' AS $$
 DECLARE
-    table_number integer := dbext_private.require_tracked(relation, owner_name);
+    table_number integer;
 BEGIN
+    table_number := dbext_private.require_tracked(relation, owner_name);
     UPDATE dbext_private.tracked_table AS t SET tracked = false WHERE t.table_id = table_number;
     PERFORM dbext_private.mark_truncation(table_number, least(moment, dbext_private.effective_now()));
     PERFORM dbext_private.choose_triggers(table_number);
     PERFORM dbext_private.lend_rights(table_number, owner_name);
     RETURN table_number;
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM dbext_private.refuse_in_use(relation);
 END $$;
 COMMENT ON FUNCTION dbext_private.begin_rebase(oid, name, timestamptz) IS
     'A T marker, after which every entry is absent that is not recorded again at once, by the owner, who may do so until finish_rebase.';
@@ -127,10 +130,12 @@ $$;
 COMMENT ON FUNCTION dbext_private.recount_columns(integer) IS 'Column lists of a recount: r is a record of the log, c a row that was copied.';
 
 CREATE FUNCTION dbext_private.begin_recount(relation oid, owner_name name) RETURNS text
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET default_tablespace = '' AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET default_tablespace = ''
+SET lock_timeout = '2s' AS $$
 DECLARE
-    table_number integer := dbext_private.require_tracked(relation, owner_name);
+    table_number integer;
 BEGIN
+    table_number := dbext_private.require_tracked(relation, owner_name);
     EXECUTE format('CREATE UNLOGGED TABLE dbext_private.recount_%s (op "char", mutated_at timestamptz, xid xid8%s)', table_number,
         (dbext_private.recount_columns(table_number)).definition);
     IF EXISTS (SELECT FROM pg_attribute AS c JOIN pg_attribute AS l ON l.attname = c.attname AND l.atttypid <> c.atttypid AND c.attnum > 0
@@ -140,6 +145,8 @@ BEGIN
     EXECUTE format('GRANT INSERT ON dbext_private.recount_%s TO %I', table_number, owner_name);
     RETURN replace(dbext_private.baseline_statement(table_number), format('INTO dbext_private.log_%s ', table_number),
         format('INTO dbext_private.recount_%s ', table_number));
+EXCEPTION WHEN lock_not_available THEN
+    PERFORM dbext_private.refuse_in_use(relation);
 END $$;
 COMMENT ON FUNCTION dbext_private.begin_recount(oid, name) IS 'A table to copy the rows into, and the statement by which their owner does so.';
 

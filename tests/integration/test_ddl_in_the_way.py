@@ -199,3 +199,26 @@ def test_the_callers_own_lock_timeout_ends_the_turns(tracked, database):
         writer.rollback()
     table.execute("SELECT dp_rebase('entry')")
     assert table.fetch("SHOW lock_timeout") == [("700ms",)]
+
+
+#: What somebody else holds, and whom that would keep waiting with the table locked.
+IN_USE = {
+    "a dump": ("SELECT count(*) FROM {log}", "SELECT dp_track('entry', columns => '{{id, value, more}}')"),
+    "dp_retain": ("SELECT FROM dbext_private.tracked_table FOR NO KEY UPDATE", "SELECT dp_rebase('entry')"),
+    "what follows DDL": ("SELECT FROM dbext_private.tracked_table FOR NO KEY UPDATE", "SELECT dp_untrack('entry')"),
+}
+
+
+@pytest.mark.parametrize("who", IN_USE)
+def test_writers_do_not_wait_for_who_uses_the_changelog(tracked, database, who):
+    """A dump may take hours: nobody waits for it with the table locked."""
+    holds, command = (one.format(log="dbext_private.log_1") for one in IN_USE[who])
+    table = tracked(rows="VALUES (1, 'one')")
+    table.execute("ALTER TABLE entry ADD COLUMN more integer; SET statement_timeout = '30s'")
+    with database.connect(autocommit=False) as other:
+        other.execute(holds)
+        with pytest.raises(psycopg.Error, match=r"what was recorded of table public\.entry is in use") as caught:
+            table.execute(command)
+        assert caught.value.sqlstate == "DP031"
+        other.rollback()
+    table.execute(command)
