@@ -124,7 +124,7 @@ def _worst(priced: tuple[Priced, ...], constraint: Constraint) -> int:
     unit, parts = merged(one for one in priced if not one.is_endless)
     if not endless:
         return unit * _worst_of_finite(parts, constraint)
-    finite = [f._replace(opening=unit * f.opening, later=unit * f.later) for f in filters_of(parts)]
+    finite = filters_of(parts, unit)
     near = overlapping(endless, finite, constraint.active_within or 0, _LARGEST_OVERLAP)
     apart = near is None
     together = finite if apart else [*finite, *near]
@@ -141,7 +141,7 @@ def _worst(priced: tuple[Priced, ...], constraint: Constraint) -> int:
 @lru_cache(maxsize=64)
 def _worst_of_finite(parts: tuple, constraint: Constraint) -> int:
     """Return the largest loss of one entry, in the unit of the prices of the parts."""
-    filters = filters_of(parts)
+    filters = filters_of(parts, 1)
     if not constraint.is_bounded:
         return touched_by_all(filters)
     if constraint.active_within is None:

@@ -99,11 +99,11 @@ def merged(priced: Iterable[Priced]) -> Merged:
     return Merged(unit, tuple(parts))
 
 
-def filters_of(parts: Iterable[tuple[Filters, tuple[tuple[int | None, int, int], ...]]]) -> list[PricedFilter]:
-    """Return the filters of parts, at prices in their unit."""
+def filters_of(parts: Iterable[tuple[Filters, tuple[tuple[int | None, int, int], ...]]], unit: int) -> list[PricedFilter]:
+    """Return the filters of parts, whose prices are in a unit."""
     found: list[PricedFilter] = []
     for filters, prices in parts:
-        price = {ticks: both for ticks, *both in prices}
+        price = {ticks: (unit * opening, unit * later) for ticks, opening, later in prices}
         listed = (filters,) if isinstance(filters, tuple) else _all_filters(filters)
         found += [PricedFilter(start, end, *price[_length(start, end)]) for start, end in listed]
     return found

@@ -127,3 +127,10 @@ def test_what_rounding_adds_is_beside_what_bounds_the_draws(sigma_squared, tail)
     noise, sizes = RoundedGaussian(Fraction(sigma_squared)), 10_000.0
     without, rounded = (gaussian_half_width(noise, Norms(50.0, total, 1.0, 50), tail) for total in (0.0, sizes))
     assert rounded >= without + sizes / 2
+
+
+@pytest.mark.parametrize("tail", [0.05, 1e-9])
+def test_equal_draws_count_as_often_as_they_are(tail):
+    noise = RoundedGaussian(Fraction(1, 10))
+    nearly = [(noise, 0.3 * (1 + 1e-12 * n)) for n in range(40)]
+    assert half_width([(noise, 0.3)] * 40, tail) == pytest.approx(half_width(nearly, tail), rel=1e-9)

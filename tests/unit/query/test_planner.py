@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbext.errors import BadArgument, HorizonReached, InternalError, UnboundedLoss
+from dbext.mechanisms.error import half_width, half_width_95
 from dbext.privacy.accountant import worst_case_loss
 from dbext.privacy.constraint import Constraint, EntryType
 from dbext.privacy.conversion import budget_picos, epsilon_of
 from dbext.privacy.measure import Measure
-from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian
+from dbext.privacy.noise import DiscreteLaplace, RoundedGaussian, scaled
 from dbext.query.calendar import Span
 from dbext.query.compiler import compile_declaration, resolve
 from dbext.query.declaration import declaration_from_json
@@ -147,12 +148,20 @@ def test_max_error_finds_the_smallest_epsilon(sql, delta):
     assert plan(declared(sql), replace(request, epsilon=found.epsilon), DAY, (LOCAL,), delta) == found
 
 
+def test_the_largest_gaussian_noise_of_draws_of_several_widths_and_weights_of_any_size():
+    draws = [(Fraction(1), 0.3), (Fraction(5, 2), -0.7), (Fraction(5, 2), 0.7), (Fraction(1), 0.3)]
+
+    def width(parameter):
+        return half_width([(scaled(RoundedGaussian(parameter), factor), weight) for factor, weight in draws])
+
+    parameter = largest_noise_within(Fraction(10), RoundedGaussian, draws).sigma_squared
+    assert width(parameter) <= 10 < width(parameter + Fraction(1, DENOMINATOR))
+
+
 def test_the_largest_noise_within_an_error():
     for kind in (DiscreteLaplace, RoundedGaussian):
         noise = largest_noise_within(Fraction(10), kind, [(Fraction(1), 1)] * 3)
         parameter = noise.scale if kind is DiscreteLaplace else noise.sigma_squared
-        from dbext.mechanisms.error import half_width_95
-
         assert half_width_95(noise, (1, 1, 1)) <= 10 < half_width_95(kind(parameter + Fraction(1, DENOMINATOR)), (1, 1, 1))
 
 
