@@ -34,8 +34,8 @@ from benchmarks.optimum import mean_optimum, window_optimum, worst_optimum
 from benchmarks.peers import ABSENT, RESTATING, best_peer, peers
 from benchmarks.picture import picture
 from benchmarks.restated import Tree, best_restated
-from benchmarks.smooth_tree import best_smooth_tree
 from benchmarks.table import restated_table, table
+from dbext.mechanisms.smooth_tree import best_smooth_tree
 from dbext.mechanisms.spread import spread
 from dbext.mechanisms.unequal_budgets import divide, indexed_tree
 from dbext.privacy.constraint import Constraint, EntryType

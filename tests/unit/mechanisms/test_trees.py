@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.smooth_tree import SmoothTree, best_smooth_tree
 from dbext.errors import BadArgument, HorizonReached
 from dbext.mechanisms.honaker import block_variances, blocks_of, online_weights
 from dbext.mechanisms.signed_tree import Shape, SignedTree, digit_weight, digit_weights, signed_blocks
+from dbext.mechanisms.smooth_tree import SmoothTree, best_smooth_tree
 from dbext.mechanisms.tree_paths import increment_norms, state_change_norms
 from dbext.mechanisms.unequal_budgets import divide, indexed_tree
 from dbext.privacy.grid import MonthGrid, RegularGrid

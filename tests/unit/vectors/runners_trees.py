@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from benchmarks.smooth_tree import best_smooth_tree
 from dbext.mechanisms.honaker import block_variances
 from dbext.mechanisms.signed_tree import Shape, digit_weights
+from dbext.mechanisms.smooth_tree import best_smooth_tree
 from dbext.mechanisms.tree_paths import increment_norms, state_change_norms
 from dbext.mechanisms.unequal_budgets import divide, indexed_tree
 from tests.unit.vectors.registry import runner
