@@ -276,7 +276,7 @@ def options_of_one_row(parser: argparse.ArgumentParser) -> None:
 
 def everything(connection: psycopg.Connection, options: argparse.Namespace) -> None:
     """Print all ratios."""
-    sizes = ((50_000, 3),) if options.quick else ((200_000, 7), (1_000_000, 3))
+    sizes = ((20_000, 2),) if options.quick else ((200_000, 7), (1_000_000, 3))
     for rows, rounds in sizes:
         show(f"write path: bulk, {rows} rows", bulk(connection, rows, rounds), options.json)
     rows = sizes[0][0]

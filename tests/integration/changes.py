@@ -15,7 +15,7 @@ class Change:
 
     `table` is the text of CREATE TABLE entry up to its end, `before` runs before the table is tracked, `ticks` holds what happens in each
     tick. `marks` are the kinds of public marks expected after the last tick. `in_order`: whether numbers alone order the records of an
-    entry (not where statements nest). `since`: the major version that first knows the statement.
+    entry (not where statements nest, nor where row triggers see keys swapped). `since`: the major version that first knows the statement.
     """
 
     ticks: Sequence[str]

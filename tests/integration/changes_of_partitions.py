@@ -101,6 +101,12 @@ PARTITIONS = {
         "TRUNCATE n; INSERT INTO n VALUES (1, 'n', 'anew'), (2, 'n', 'anew')",
         "INSERT INTO s VALUES (500, 's', 'x'); TRUNCATE n1",
     ),
+    "keys swapped in one statement": regions(
+        "UPDATE entry SET id = 17 - id",
+        "UPDATE entry SET id = 17 - id, value = value || id WHERE id IN (1, 2, 16, 15)",
+        "UPDATE entry SET id = 17 - id WHERE id IN (3, 14); DELETE FROM entry WHERE id = 3; UPDATE entry SET id = 17 - id WHERE id IN (4, 13)",
+        in_order=False,
+    ),
     "a tree detached and attached": regions(
         "ALTER TABLE entry DETACH PARTITION n; UPDATE n SET value = 'apart'; INSERT INTO s VALUES (70, 's', 'x')",
         "DELETE FROM n WHERE id = 3; ALTER TABLE entry ATTACH PARTITION n FOR VALUES IN ('n')",

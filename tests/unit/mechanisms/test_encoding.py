@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbext.mechanisms.binary_tree import BinaryTree
+from dbext.mechanisms.buffered import buffered
 from dbext.mechanisms.disjoint import DisjointSums
 from dbext.mechanisms.encoding import encode_rows, exact_product, leaf_counts, noisy_table, weighted_sums
 from dbext.mechanisms.hierarchical import HierarchicalSums
@@ -92,6 +93,13 @@ def test_answers_without_noise_are_the_truth(mechanism):
     assert np.allclose(answers, truth(mechanism, 9), rtol=1e-12, atol=1e-6)
     _, harmed = published(mechanism, 9, drop_row=3)
     assert not np.allclose(harmed, truth(mechanism, 9), rtol=1e-12, atol=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", [*ENCODED, buffered(WEEKLY, 9, baseline=True), buffered(MonthGrid(240, 1), 9, baseline=False)], ids=repr)
+def test_every_leaf_is_charged_once_and_none_before_its_period(mechanism):
+    for period in (1, 5, 9):
+        leaves = [(leaf.start, leaf.end) for one in range(1, period + 1) for leaf in mechanism.leaves(one)]
+        assert [one for pattern in mechanism.patterns() for one in pattern.through(period).filters()] == leaves
 
 
 def test_rows_are_the_encoder_times_the_counts():

@@ -16,6 +16,7 @@ from dbext.mechanisms.binary_tree import BinaryTree
 from dbext.mechanisms.disjoint import DisjointSums, disjoint_sums
 from dbext.mechanisms.hierarchical import HierarchicalSums, best_levels, cover, hierarchical_sums, mean_blocks
 from dbext.mechanisms.independent import IndependentWindows, OneWindow
+from dbext.mechanisms.plain_sums import PlainSums
 from dbext.mechanisms.registry import mechanism_from_json
 from dbext.mechanisms.signed_tree import SignedTree
 from dbext.mechanisms.spread import spread
@@ -44,6 +45,8 @@ MECHANISMS = {
     "hierarchy": HierarchicalSums(DAYS, 30, 5, 2),
     "aged hierarchy": HierarchicalSums(WEEKS, 12, 3, 3, age=4, count=23),
     "hierarchy of months": HierarchicalSums(MONTHS, 12, 3, 2),
+    "plain sums": PlainSums(DAYS, 12),
+    "plain sums with baseline": PlainSums(MONTHS, 7, baseline=True),
     "tree": BinaryTree(DAYS, 21),
     "tree with baseline": BinaryTree(WEEKS, 16, baseline=True),
     "tree of months": BinaryTree(MONTHS, 5, baseline=True),
