@@ -1,8 +1,8 @@
 -- Capture: one PL/pgSQL function per event and tracked table, written from the catalog alone.
 --
--- Statement triggers with transition tables see the final rows of every kind of DML. A row is recorded only if a tracked column
--- changed. Rows of one statement have at most one record per entry; the identity number orders the records of an entry across
--- statements, because whoever changes a row waits for the row lock of whoever changed it before.
+-- Statement triggers with transition tables see the final rows of all DML, but for those that a MERGE moves to another partition. A row is
+-- recorded only if a tracked column changed. Rows of one statement have at most one record per entry; the identity number orders the records
+-- of an entry across statements, because whoever changes a row waits for the row lock of whoever changed it before.
 -- Old and new rows are joined with a FULL JOIN, which no cached plan can turn into a nested loop. An UPDATE of one row is spared it: where
 -- there is one old row there is at most one new row, and the two need no join. (A row that moves to another partition is deleted before it is
 -- inserted, so that there are never more new rows than old ones.)

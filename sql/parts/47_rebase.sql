@@ -23,6 +23,8 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM dbext_private.refuse(format('table %s is not tracked', relation::regclass), 'dp_track takes it up.', 'DP002');
     END IF;
+    -- What is read of the changelog in the end is held from the beginning, before any row that dp_retain waits for while it drops segments.
+    EXECUTE format('LOCK TABLE %s IN ACCESS SHARE MODE', dbext_private.segment_name(table_number, NULL));
     PERFORM dbext_private.hold_types(to_regclass(format('dbext_private.log_%s', table_number)));
     PERFORM dbext_private.follow_schema(table_number);
     IF NOT dbext_private.can_capture(table_number) THEN

@@ -205,6 +205,7 @@ def test_the_callers_own_lock_timeout_ends_the_turns(tracked, database):
 IN_USE = {
     "a dump": ("SELECT count(*) FROM {log}", "SELECT dp_track('entry', columns => '{{id, value, more}}')"),
     "dp_retain": ("SELECT FROM dbext_private.tracked_table FOR NO KEY UPDATE", "SELECT dp_rebase('entry')"),
+    "dp_retain that drops segments": ("LOCK TABLE {log} IN ACCESS EXCLUSIVE MODE", "SELECT * FROM dp_recount('entry')"),
     "what follows DDL": ("SELECT FROM dbext_private.tracked_table FOR NO KEY UPDATE", "SELECT dp_untrack('entry')"),
 }
 
