@@ -9,7 +9,7 @@ from dbext.query.declaration import Declaration, Figure
 from dbext.query.refusal import refused
 
 #: What PostgreSQL calls a figure without a name, where that is not the name of its function here.
-DEFAULTS = {"var_samp": "variance", "stddev_samp": "stddev"}
+DEFAULTS = {"sum_squares": "sum", "var_samp": "variance", "stddev_samp": "stddev"}
 
 
 def label_of(figure: Figure) -> str:

@@ -1,7 +1,7 @@
 """What a declaration's figures are made of: the exact sums over entries that noise is added to.
 
 A count adds 1 for each entry, a sum the entry's value on a grid of whole numbers, a sum of squares the square of its distance from the
-middle of the bounds. Means and variances are worked out from noisy sums, for free; quantiles from
+middle of the bounds, or from 0 where that sum is published. Means and variances are worked out from noisy sums, for free; quantiles from
 noisy counts by value. Equal statistics of several figures are noised once.
 """
 
@@ -136,7 +136,8 @@ class Statistic:
 class Formula:
     """A published figure: a function of noisy statistics, given by their places.
 
-    These are (count or sum), (sum, count), (squares, sum, count), or counts by value, in longer blocks first, for the quantile `fraction`.
+    These are (count, sum or sum of squares), (sum, count), (squares, sum, count), or counts by value, in longer blocks first, for the
+    quantile `fraction`.
     """
 
     label: str
@@ -193,6 +194,8 @@ def _needed(declaration: Declaration, figure: Figure, bounds: Mapping[int, Bound
     plain = _sum_of(declaration, figure, bounds)
     if figure.function == "sum":
         return [plain]
+    if figure.function == "sum_squares":
+        return [replace(plain, term=_checked(replace(plain.term, power=2), figure))]
     middle = sum(plain.term.bounds.units) // 2
     total = plain if plain in summed else replace(plain, term=_checked(replace(plain.term, centre=middle), figure))
     needed = [total, counted]

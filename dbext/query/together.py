@@ -177,7 +177,7 @@ def _require_no_rank(declaration: Declaration, request: Request) -> None:
 def _require_states(declaration: Declaration, measure: Measure) -> None:
     """Changes of a sum over changes of a count are no mean."""
     for figure in declaration.figures:
-        if measure is Measure.NET and figure.function not in ("count", "sum"):
+        if measure is Measure.NET and figure.function not in ("count", "sum", "sum_squares"):
             raise refused(
                 f"{figure.shown}() of changes means nothing: measure net sums what came less what went",
                 figure.offset,

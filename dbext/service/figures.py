@@ -83,8 +83,9 @@ def _said(publication: Publication, formula: Formula) -> str:
         counted = "number of times" if publication.main.measure.counts_events else "number"
         return f"Noisy {counted} {meaning}; may be negative"
     within = f"{term.column.name}, clamped to [{float(term.bounds.low):g}, {float(term.bounds.high):g}],"
-    if formula.function == "sum":
-        return f"Noisy sum of {within} {meaning}; may be negative"
+    if formula.is_linear:
+        squares = "squares of " if formula.function == "sum_squares" else ""
+        return f"Noisy sum of {squares}{within} {meaning}; may be negative"
     return f"{_WORDS[formula.function].capitalize()} of {within} {meaning}; worked out from noisy sums"
 
 

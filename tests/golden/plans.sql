@@ -850,6 +850,24 @@ epsilon: 0.211604
 loss: local rho 0.00153194;
 
 -- every: 1 day
+-- bounds: age -20 100 10
+-- types: local k3
+SELECT sum(age * age) FROM cases WHERE dp_time > now() - INTERVAL '1 day';
+figures: sum = sum_squares of 0
+statistic 0: sum of squares of age where age IS NOT NULL, stream 0
+loss together: local epsilon 0.5
+--- stream 0: 1.000 of the budget, an entry adds 0 to 100
+kind: disjoint
+measure: net
+periods: 1 day each from boundary 5700, without end
+first window: (5700, 5701], 1 day
+mechanism: independent_windows
+noise: discrete Laplace of scale 400
+error: std 565.7, 95% within 1198 in period 1
+epsilon: 0.5
+loss: local epsilon 0.5;
+
+-- every: 1 day
 -- types: local k3
 SELECT count(*) FILTER (WHERE dp_time > now() - INTERVAL '7 days') AS d7, count(*) FILTER (WHERE dp_time > now() - INTERVAL '14 days') AS d14, count(*) FILTER (WHERE dp_time > now() - INTERVAL '28 days') AS d28 FROM cases;
 figures: d7 = count of 0, d14 = count of 1, d28 = count of 2

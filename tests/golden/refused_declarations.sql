@@ -166,6 +166,29 @@ SELECT sum(age + 1) FROM cases;
 DP010 at 16: arithmetic is not allowed
 hint: Compare the column itself with a literal, and dp_time with now() - INTERVAL '14 days'; compute with figures when you read them.;
 
+SELECT sum(age * id) FROM cases;
+DP010 at 12: sum() takes a column, or its square
+hint: Write sum(column * column), or track a column that holds the value; PostgreSQL can generate one.;
+
+SELECT sum(age * 2) FROM cases;
+DP010 at 12: sum() takes a column, or its square
+hint: Write sum(column * column), or track a column that holds the value; PostgreSQL can generate one.;
+
+SELECT avg(age * age) FROM cases;
+DP010 at 8: avg() takes a column
+hint: Track a column that holds the value; PostgreSQL can generate one.;
+
+-- every: 1 day
+SELECT sum(age * age) FROM cases;
+DP010 at 12: column age has no bounds, so that one entry could change its sum without limit
+hint: SELECT dp_bounds('cases', 'age', low, high); values beyond are counted as the nearer bound.;
+
+-- every: 1 day
+-- bounds: age 0 40000 1
+SELECT sum(age * age) FROM cases;
+DP001: the bounds of column age are too many steps of its grid apart for sum()
+hint: Declare a coarser grid with dp_bounds: values are rounded to it.;
+
 SELECT sum(1) FROM cases;
 DP010 at 8: sum() takes a column
 hint: Track a column that holds the value; PostgreSQL can generate one.;

@@ -101,6 +101,20 @@ def test_a_state_sums_what_is_there_clamped_and_rounded(people, column):
     assert published == [pytest.approx(totals(rows.values(), column), abs=1e-6) for rows in ends]
 
 
+@pytest.mark.parametrize("measure", ["state", "net"])
+def test_squares_are_summed_like_values(people, measure):
+    """The squares of what is clamped and rounded: scores are -1 to 1 by halves, so that an entry adds 0, 0.25 or 1."""
+    window = "" if measure == "state" else " WHERE dp_time > now() - INTERVAL '1 day'"
+    declare(people, "one", f"SELECT sum((score) * people.score) FROM people{window}", measure=measure)
+    ends = live(people)
+    people.execute("CALL dp_publish()")
+    squares = [0, *(sum((value("score", row) or 0) ** 2 for row in rows.values()) for rows in ends)]
+    expected = squares[1:] if measure == "state" else [after - before for before, after in pairwise(squares)]
+    assert [total for (total,) in series(people, "one", "sum")] == [pytest.approx(total, abs=1e-6) for total in expected]
+    assert people.database.value("SELECT col_description('dp_release.one'::regclass, a.attnum) FROM pg_attribute AS a"
+        " WHERE (a.attrelid, a.attname) = ('dp_release.one'::regclass, 'sum')").startswith("Noisy sum of squares of score, clamped to [-1, 1],")
+
+
 @pytest.mark.parametrize(("measure", "days"), [("net", 1), ("net", 3), ("entered", 1), ("entered", 2), ("left", 2)])
 def test_windows_sum_what_happened_in_them(people, measure, days):
     """By group: a move takes a value from one and gives another to the other; `entered` counts values at entering, not later changes."""
@@ -215,7 +229,7 @@ def test_an_audit_follows_every_stream_and_every_figure(people):
     declare(
         people,
         "one",
-        "SELECT county, count(*) AS n, sum(score) AS s, avg(age) AS a, stddev(age) AS d FROM people GROUP BY county",
+        "SELECT county, count(*) AS n, sum(score) AS s, avg(age) AS a, stddev(age) AS d, sum(income * income) AS q FROM people GROUP BY county",
         groups=KEYS,
         epsilon=4,
     )
@@ -227,6 +241,7 @@ def test_an_audit_follows_every_stream_and_every_figure(people):
         "SELECT": set(),
         "UPDATE dp_release.one SET a = a + 1 WHERE release_no = 2": {"published values"},
         "UPDATE dp_release.one SET d_upper_95 = d_upper_95 + 1 WHERE release_no = 3": {"published values"},
+        "UPDATE dp_release.one SET q = q + 62500 WHERE release_no = 2": {"published values"},
         "UPDATE dp_release.two SET w3 = w3 + 250 WHERE release_no = 4": {"published values"},
         "UPDATE dbext_private.tick_sum SET sums[1] = sums[1] + 1 WHERE stream_no = 2 AND tick = (SELECT max(tick) FROM dbext_private.tick_sum)": {
             "exact sums"

@@ -14,6 +14,7 @@ from dbext.query.compile.read_time_range import read_time_range
 from dbext.query.compile.split_conditions import operands
 from dbext.query.declaration import Ago, Figure, TimeRange
 from dbext.query.labels import label_of
+from dbext.query.predicate import ColumnRef
 from dbext.query.refusal import refused
 
 #: What sqlglot calls the functions; variance and stddev are those of a sample, as in PostgreSQL.
@@ -102,10 +103,22 @@ def _function(draft: Draft, item: exp.Expression) -> Figure:
             raise refused(f"{item.sql_name().lower()}(DISTINCT ...) cannot be released", offset_of(inner), "Leave DISTINCT out.")
         listed = expect(draft, inner, exp.Distinct, "expressions").expressions
         return Figure(distinct=tuple(column_of(draft, unwrap(draft, one)) for one in _opened(draft, listed)))
+    if name == "sum" and isinstance(inner, exp.Mul):
+        return Figure("sum_squares", _squared(draft, inner))
     if not isinstance(inner, exp.Column):
         hint = "count(1) is count(*)." if name == "count" else "Track a column that holds the value; PostgreSQL can generate one."
         raise refused(f"{name}() takes {'a star or ' if name == 'count' else ''}a column", offset_of(item), hint)
     return Figure(name, column_of(draft, inner))
+
+
+def _squared(draft: Draft, product: exp.Mul) -> ColumnRef:
+    """The column of sum(column * column)."""
+    factors = expect(draft, product, exp.Mul, "this", "expression")
+    one, other = (unwrap(draft, part) for part in (factors.this, factors.expression))
+    if isinstance(one, exp.Column) and isinstance(other, exp.Column) and (column := column_of(draft, one)) == column_of(draft, other):
+        return column
+    hint = "Write sum(column * column), or track a column that holds the value; PostgreSQL can generate one."
+    raise refused("sum() takes a column, or its square", offset_of(product), hint)
 
 
 def _opened(draft: Draft, listed: list[exp.Expression]) -> list[exp.Expression]:
