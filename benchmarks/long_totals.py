@@ -25,7 +25,7 @@ from dbext.query import admissible, planner
 admissible.MAX_HORIZON = 100_000
 if "options" not in GD:
     GD["options"] = planner.options
-planner.options = lambda *a, **k: (one for one in GD["options"](*a, **k) if one[0].name == "{mechanism}")
+planner.options = lambda *a, **k: (one for one in GD["options"](*a, **k) if one.name == "{mechanism}")
 planner.MOST_STORED = 10**12
 $$"""
 

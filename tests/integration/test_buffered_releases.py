@@ -6,6 +6,7 @@ import numpy as np
 import psycopg
 import pytest
 
+from benchmarks.long_totals import FORCED
 from dbext.control.database import PsycopgSession
 from dbext.mechanisms.error import half_width
 from dbext.query.plan import plan_from_json
@@ -294,3 +295,12 @@ def test_keys_that_join_later_have_noise_as_if_they_had_always_been_there(cases)
     found = audited(cases)
     assert [one for one in found if one[2] == "failed"] == []
     assert any("some of its keys are hidden" in detail for *_, detail in found)
+
+
+def test_a_benchmark_can_have_the_mechanism_that_would_not_be_taken(cases):
+    """It reaches into the planner of its own session, which must not change behind its back."""
+    cases.constrain(max_mutations=1)
+    cases.budget(1000, "1e-6")
+    cases.session.execute(FORCED.format(mechanism="binary_tree"))
+    planned = "SELECT DISTINCT mechanism FROM dp_plan_release('one', %s, every => '1 day', epsilon => 1, horizon => 64, groups => %s, noise => 'gaussian')"
+    assert cases.session.execute(planned, (TOTAL, KEYS)).fetchall() == [("binary_tree",)]
