@@ -47,17 +47,34 @@ $$;
 COMMENT ON FUNCTION dbext_private.lock_statement(oid, boolean) IS
     'The lock under which a table is tracked: writers wait, partitions neither come nor go; readers wait, too, where triggers are dropped.';
 
+CREATE FUNCTION dbext_private.only_vacuumed(relation oid, drops boolean) RETURNS boolean
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(bool_and(l.mode = 'ShareUpdateExclusiveLock'), false) FROM pg_locks AS l
+    JOIN pg_database AS d ON d.oid = l.database AND d.datname = current_database()
+    WHERE l.locktype = 'relation' AND l.granted AND l.pid IS DISTINCT FROM pg_backend_pid() AND (drops OR l.mode NOT IN ('AccessShareLock', 'RowShareLock'))
+        AND l.relation IN (SELECT t.relation FROM dbext_private.partition_tree(only_vacuumed.relation) AS t)
+$$;
+COMMENT ON FUNCTION dbext_private.only_vacuumed(oid, boolean) IS 'Whether nobody is in the way of the lock of lock_statement but VACUUM, or what locks as it does.';
+
 CREATE FUNCTION dbext_private.lock_in_turns(relation oid, drops boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     timeout text := current_setting('lock_timeout');
+    deadlock interval := current_setting('deadlock_timeout');
     began timestamptz := clock_timestamp();
+    patient timestamptz := began;
+    turn interval;
 BEGIN
     -- Whoever waits for a lock has all that come later wait behind him, for as long as one transaction before him lasts; and whoever waits for a
     -- partition with the table locked is in a deadlock with those who have written to that partition and go on to the table. So nothing is waited
-    -- for until others may be ended, and what was locked by then is let go in between.
-    PERFORM set_config('lock_timeout', ceil(extract(epoch FROM least(current_setting('deadlock_timeout')::interval / 3, '300 ms')) * 1000)::text, true);
+    -- for until others may be ended, and what was locked by then is let go in between. But autovacuum gives way to those alone who wait for longer.
     LOOP
+        turn := least(deadlock / 3, '300 ms');
+        IF clock_timestamp() >= patient AND dbext_private.only_vacuumed(relation, drops) THEN
+            turn := deadlock + interval '500 ms';
+            patient := clock_timestamp() + interval '10 s';
+        END IF;
+        PERFORM set_config('lock_timeout', ceil(extract(epoch FROM turn) * 1000)::text, true);
         BEGIN
             EXECUTE dbext_private.lock_statement(relation, drops);
             EXIT;

@@ -140,6 +140,7 @@ GRANT EXECUTE ON FUNCTION
     dbext_private.baseline_statement(integer),
     dbext_private.drops_triggers(oid, text),
     dbext_private.lock_statement(oid, boolean),
+    dbext_private.only_vacuumed(oid, boolean),
     dbext_private.lock_in_turns(oid, boolean),
     dbext_private.trigger_commands(integer, oid),
     dbext_private.untrigger_commands(oid),

@@ -6,7 +6,9 @@ import psycopg
 import pytest
 
 from tests.integration.interleaving import Actor, settle, waits
+from tests.integration.test_replication import until
 from tests.integration.test_segments import RETAIN, live, require_whole, segments
+from tests.integration.tracked import Tracked
 
 #: Commands that an event trigger follows, and who meets them.
 IN_THE_WAY = (
@@ -199,6 +201,18 @@ def test_the_callers_own_lock_timeout_ends_the_turns(tracked, database):
         writer.rollback()
     table.execute("SELECT dp_rebase('entry')")
     assert table.fetch("SHOW lock_timeout") == [("700ms",)]
+
+
+def test_autovacuum_gives_way(make_cluster, open_database):
+    """It does so to whoever waits for longer than deadlock_timeout, and to nobody else; of a large table it may take hours."""
+    slow = "autovacuum_vacuum_threshold = 1, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1"
+    database = open_database(make_cluster(settings={"autovacuum_naptime": "1s"}))
+    table = Tracked(database, "id integer PRIMARY KEY, value text", rows="SELECT i, repeat('x', 500) FROM generate_series(1, 20000) AS i")
+    table.execute(f"ALTER TABLE entry SET ({slow}); DELETE FROM entry WHERE id % 2 = 0")
+    vacuums = """SELECT count(*) > 0 FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
+        WHERE a.backend_type = 'autovacuum worker' AND l.relation = 'entry'::regclass AND l.mode = 'ShareUpdateExclusiveLock'"""
+    until(lambda: table.fetch(vacuums) == [(True,)])
+    table.execute("SET lock_timeout = '30s'; SELECT dp_rebase('entry')")
 
 
 #: What somebody else holds, and whom that would keep waiting with the table locked.
