@@ -107,6 +107,12 @@ PARTITIONS = {
         "UPDATE entry SET id = 17 - id WHERE id IN (3, 14); DELETE FROM entry WHERE id = 3; UPDATE entry SET id = 17 - id WHERE id IN (4, 13)",
         in_order=False,
     ),
+    "a merge that inserts, deletes and moves": regions(
+        """MERGE INTO entry AS e USING (VALUES (1, 's'), (2, NULL), (3, 's'), (60, 'n'), (12, 'n')) AS v (i, r) ON e.id = v.i
+        WHEN MATCHED AND v.r IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET region = v.r, value = 'moved' WHEN NOT MATCHED THEN INSERT VALUES (v.i, v.r, 'new')""",
+        "UPDATE entry SET value = value || '!' WHERE id IN (1, 3, 12, 60)",
+        since=15,
+    ),
     "a tree detached and attached": regions(
         "ALTER TABLE entry DETACH PARTITION n; UPDATE n SET value = 'apart'; INSERT INTO s VALUES (70, 's', 'x')",
         "DELETE FROM n WHERE id = 3; ALTER TABLE entry ATTACH PARTITION n FOR VALUES IN ('n')",
