@@ -153,6 +153,8 @@ BEGIN
             CASE WHEN columns IS NOT NULL THEN column_numbers END, rows_per_unit, capture);
     ELSE
         table_number := dbext_private.start_tracking(known.table_id, relation, tick, time_zone, unit_numbers, row_key, column_numbers, rows_per_unit);
+        -- Triggers of statements do not see what a MERGE moves to another partition.
+        capture := coalesce(capture, (SELECT 'row' FROM pg_class AS c WHERE c.oid = begin_tracking.relation AND c.relkind = 'p'));
     END IF;
     -- Types were written by name: another of the name would have its casts called by whoever reads the table for us.
     IF dbext_private.unlike_recorded(table_number, relation) THEN
