@@ -101,8 +101,9 @@ TRUNCATE public.entry
 @pytest.mark.parametrize("triggers", ["of statements", "of rows"])
 def test_traps_in_the_path_of_a_writer_catch_nothing(table, database, triggers):
     database.execute(PLANT)
-    if triggers == "of rows":
-        table.execute("SELECT dp_track('entry', capture => 'row')")
+    capture = "row" if triggers == "of rows" else "statement"
+    if table.fetch("SELECT capture FROM dbext.tracked_table") != [(capture,)]:
+        table.track(capture=capture)
     role = database.create_role()
     database.execute(f"GRANT ALL ON entry TO {role}")
     with database.connect(role) as writer:

@@ -32,7 +32,7 @@ def events(table) -> list[str]:
 
 @pytest.mark.parametrize("definition", ["id integer PRIMARY KEY, value text", "id integer PRIMARY KEY, value text) PARTITION BY RANGE (id"])
 def test_the_triggers_change_and_nothing_is_recorded_anew(tracked, definition):
-    table = tracked(definition)
+    table = tracked(definition, capture="statement")
     if "PARTITION" in definition:
         table.execute("CREATE TABLE low PARTITION OF entry FOR VALUES FROM (0) TO (10); CREATE TABLE high PARTITION OF entry DEFAULT")
     table.execute("INSERT INTO entry VALUES (1, 'one'), (2, 'two')")

@@ -145,7 +145,7 @@ TRIGGERS_CHANGE = ("SELECT dp_track('entry', capture => 'row')", "SELECT dp_trac
 def test_who_has_read_and_then_writes_is_not_ended_by_a_deadlock(tracked, database, shape):
     """Whoever changes triggers does not keep writers waiting while he waits for readers: they may be the same."""
     definition, partition = SHAPES[shape]
-    table = tracked(definition)
+    table = tracked(definition, capture="statement")
     table.execute(partition + "; INSERT INTO entry VALUES (1, '')")
     moment = table.session.execute("SHOW dbext.now").fetchone()[0]
     for number, command in enumerate(TRIGGERS_CHANGE, start=1):
@@ -167,11 +167,9 @@ def test_who_has_read_and_then_writes_is_not_ended_by_a_deadlock(tracked, databa
 @pytest.mark.parametrize("command", [*TRIGGERS_CHANGE, "SELECT * FROM dp_recount('entry')"])
 def test_nobody_waits_behind_who_waits_for_a_transaction_that_does_not_end(tracked, database, command):
     """Not even for one that is prepared and forgotten; and who wrote to a partition goes on to its table."""
-    table = tracked(SHAPES["partitions"][0])
+    table = tracked(SHAPES["partitions"][0], capture="row" if "statement" in command else "statement")
     table.execute(SHAPES["partitions"][1] + "; INSERT INTO entry VALUES (1, ''), (2, '')")
     moment = table.session.execute("SHOW dbext.now").fetchone()[0]
-    if "statement" in command:
-        table.execute("SELECT dp_track('entry', capture => 'row')")
     table.execute("BEGIN; UPDATE part SET value = 'prepared' WHERE id = 1; PREPARE TRANSACTION 'forgotten'")
     application = database.connect(autocommit=False)
     application.execute("UPDATE part SET value = 'first' WHERE id = 2")
