@@ -71,8 +71,8 @@ COMMENT ON COLUMN dbext_private.tracked_table.relation IS
     'The table, by its OID; 0: dropped. Only in a restored database names decide, until dp_confirm_upgrade stores its OIDs';
 COMMENT ON COLUMN dbext_private.tracked_table.tick_size IS 'Days, months or (kind fixed) microseconds in one tick';
 COMMENT ON COLUMN dbext_private.tracked_table.first_tick IS 'Tick that holds the baseline';
-COMMENT ON COLUMN dbext_private.tracked_table.row_triggers IS 'Captured row by row: as chosen, or because logical replication fires no other triggers';
-COMMENT ON COLUMN dbext_private.tracked_table.capture IS 'What its owner chose: a trigger per statement or per row';
+COMMENT ON COLUMN dbext_private.tracked_table.row_triggers IS 'Captured row by row: as capture says, or because logical replication fires no other triggers';
+COMMENT ON COLUMN dbext_private.tracked_table.capture IS 'What its owner chose, or else what suits the table: a trigger per statement, or per row where it is partitioned';
 COMMENT ON COLUMN dbext_private.tracked_table.rows_per_unit IS 'How many rows of a unit count, the first by primary key; NULL: the unit is one row';
 COMMENT ON COLUMN dbext_private.tracked_table.forgotten_through IS 'Last tick whose changes dp_retain has folded into one; NULL: none';
 COMMENT ON COLUMN dbext_private.tracked_table.schema_facts IS 'Hash of what the catalogs said when the schema was last followed';

@@ -177,7 +177,7 @@ LANGUAGE sql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
     UPDATE dbext_private.tracked_table AS t SET row_triggers = t.capture = 'row' OR dbext_private.fed_by_subscription(t.relation) WHERE t.table_id = choose_triggers.table_id;
     SELECT dbext_private.write_capture(table_id)
 $$;
-COMMENT ON FUNCTION dbext_private.choose_triggers(integer) IS 'Writes the capture functions: for statements, or for rows where the owner chose so or logical replication writes.';
+COMMENT ON FUNCTION dbext_private.choose_triggers(integer) IS 'Writes the capture functions: for statements, or for rows where the table is to be captured so or logical replication writes.';
 
 CREATE FUNCTION dbext_private.lend_rights(table_id integer, owner_name name) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
